@@ -1,0 +1,11 @@
+# Everything here is a Debian 12 package; scripts/setup installs them by name.
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(TBB REQUIRED)
+find_package(fmt REQUIRED)
+find_package(Eigen3 REQUIRED NO_MODULE)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
+pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "marginmerge/bank/prototype_bank.h"
+#include "marginmerge/core/matrix.h"
+#include "marginmerge/merge/recipe.h"
+
+namespace marginmerge {
+
+inline constexpr std::size_t feature_count = 15;
+inline constexpr std::size_t hidden_1 = 32;
+inline constexpr std::size_t hidden_2 = 16;
+
+/// Mean and standard deviation of the fifteen features over the training side.
+struct FeatureScaling {
+    std::array<float, feature_count> mean{};
+    std::array<float, feature_count> deviation{};
+};
+
+/// The 15-32-16-1 residual network g_theta in one flat buffer of 1,057 parameters, in the order
+/// w1 [32,15], b1 [32], w2 [16,32], b2 [16], w3 [1,16], b3 [1].
+struct Network {
+    static constexpr std::size_t w1 = 0;
+    static constexpr std::size_t b1 = w1 + hidden_1 * feature_count;
+    static constexpr std::size_t w2 = b1 + hidden_1;
+    static constexpr std::size_t b2 = w2 + hidden_2 * hidden_1;
+    static constexpr std::size_t w3 = b2 + hidden_2;
+    static constexpr std::size_t b3 = w3 + hidden_2;
+    static constexpr std::size_t parameter_count = b3 + 1;
+    std::array<float, parameter_count> parameters{};
+};
+
+/// Query tokens against which pages are fitted directly (`fitted`), with their weights.
+struct ProbeSet {
+    Matrix tokens;               ///< [P,d]
+    std::vector<float> weights;  ///< [P], sum 1
+    bool empty() const { return tokens.rows() == 0; }
+};
+
+/// Everything `fit` learns and `compress` needs. Parts may be empty: fixed representatives need
+/// no network, Ward pooling needs nothing at all.
+struct Model {
+    PrototypeBank bank;
+    std::optional<FeatureScaling> scaling;
+    std::optional<Network> network;
+    ProbeSet probes;
+    Recipe recipe;           ///< what it was fitted for; flags override it
+    std::string settings;    ///< JSON: recipe-specific fitted settings (ridge, steps, ...), may be empty
+    std::string provenance;  ///< JSON: seeds, hashes, data, training curve
+    bool uses_grid = false;  ///< the two coordinate features were filled in training
+};
+
+}  // namespace marginmerge

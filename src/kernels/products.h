@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "marginmerge/core/matrix.h"
+
+namespace marginmerge {
+
+/// out[i,j] = a_i . b_j, for a [m,d], b [n,d], out [m,n].
+void product(ConstMatrix a, ConstMatrix b, MutMatrix out);
+
+/// Responses of a page: out[t,i] = clamp(z_t . v_i, -1, 1), best[t] = max_i out[t,i].
+/// z [M,d], v [n,d], out [M,n], best [M].
+void responses(ConstMatrix z, ConstMatrix v, MutMatrix out, std::span<float> best);
+
+/// For each row of v [n,d] the row of `centres` [k,d] with the largest inner product, the lower
+/// index on a tie: index[i], similarity[i]. Never materialises [n,k].
+void nearest(ConstMatrix v, ConstMatrix centres, std::span<std::int32_t> index, std::span<float> similarity);
+
+/// sums[c] += weight[i] * v_i for every i with cluster[i] == c (negative: skipped). sums [k,d].
+void add_to_clusters(ConstMatrix v, std::span<const std::int32_t> cluster, std::span<const float> weight,
+                     MutMatrix sums);
+
+/// Inner product of two vectors of length d.
+float dot(const float* a, const float* b, std::size_t d);
+
+/// Scales every row to unit L2 norm; rows of (near) zero norm are left as they are.
+void normalise_rows(MutMatrix m);
+
+}  // namespace marginmerge
