@@ -10,9 +10,9 @@ namespace marginmerge::cli {
 
 /// What every command shares. Commands print results to stdout; everything else goes to stderr.
 struct Common {
-    bool json = false;         ///< --json: one JSON document on stdout instead of text
-    bool quiet = false;        ///< --quiet: no progress, no notes
-    std::size_t threads = 0;   ///< --threads: 0 means all cores
+    bool json = false;        ///< --json: one JSON document on stdout instead of text
+    bool quiet = false;       ///< --quiet: no progress, no notes
+    std::size_t threads = 0;  ///< --threads: 0 means all cores
 };
 
 /// Adds --json, --threads and --quiet to a command.

@@ -15,7 +15,8 @@ constexpr int failed = 1;
 constexpr int wrong_usage = 2;
 
 int run(int argc, char** argv) {
-    CLI::App app{"Shrinks the multi-vector index of a late-interaction retriever and keeps its ranking.", "marginmerge"};
+    CLI::App app{"Shrinks the multi-vector index of a late-interaction retriever and keeps its ranking.",
+                 "marginmerge"};
     app.set_version_flag("--version", std::string("marginmerge ") + marginmerge::version());
     app.require_subcommand(1);
     app.get_formatter()->column_width(36);

@@ -21,7 +21,8 @@ struct State {
 
 std::string clock_text(double seconds) {
     const auto s = static_cast<long>(seconds + 0.5);
-    return s >= 3600 ? fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60) : fmt::format("{}:{:02}", s / 60, s % 60);
+    return s >= 3600 ? fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60)
+                     : fmt::format("{}:{:02}", s / 60, s % 60);
 }
 
 void draw(const ProgressUpdate& u, double elapsed) {
@@ -32,7 +33,8 @@ void draw(const ProgressUpdate& u, double elapsed) {
         const std::size_t filled = width * u.done / u.total;
         line += fmt::format("[{}{}] {}/{} {}", std::string(filled, '#'), std::string(width - filled, '.'), u.done,
                             u.total, u.unit);
-        if (rate > 0) line += fmt::format("  {:.1f}/s  {} left", rate, clock_text(static_cast<double>(u.total - u.done) / rate));
+        if (rate > 0)
+            line += fmt::format("  {:.1f}/s  {} left", rate, clock_text(static_cast<double>(u.total - u.done) / rate));
     } else {
         line += fmt::format("{} {}  {:.1f}/s", u.done, u.unit, rate);
     }

@@ -27,8 +27,7 @@ NumpyRandom::NumpyRandom(std::uint32_t seed) {
 std::uint32_t NumpyRandom::next32() {
     if (position_ == length) {
         for (std::size_t i = 0; i < length; ++i) {
-            const std::uint32_t y =
-                (state_[i] & 0x80000000U) | (state_[(i + 1) % length] & 0x7FFFFFFFU);
+            const std::uint32_t y = (state_[i] & 0x80000000U) | (state_[(i + 1) % length] & 0x7FFFFFFFU);
             state_[i] = state_[(i + middle) % length] ^ (y >> 1) ^ ((y & 1U) ? 0x9908B0DFU : 0U);
         }
         position_ = 0;

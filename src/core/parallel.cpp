@@ -37,8 +37,7 @@ void parallel_for_workers(std::size_t count, std::size_t threads,
     });
 }
 
-void parallel_for(std::size_t count, std::size_t threads,
-                  const std::function<void(std::size_t)>& body) {
+void parallel_for(std::size_t count, std::size_t threads, const std::function<void(std::size_t)>& body) {
     parallel_for_workers(count, threads, [&](std::size_t i, std::size_t) { body(i); });
 }
 

@@ -52,7 +52,8 @@ void check_owner(const MultiVectorParts& p, const std::string& source) {
         for (std::int64_t j = p.source_offsets[i]; j < p.source_offsets[i + 1]; ++j) {
             const std::int32_t c = p.owner[static_cast<std::size_t>(j)];
             if (c < -1 || c >= kept)
-                fail(ErrorCode::corrupt, "{}: owner: expected -1 to {} for document {}, found {}", source, kept - 1, i, c);
+                fail(ErrorCode::corrupt, "{}: owner: expected -1 to {} for document {}, found {}", source, kept - 1, i,
+                     c);
         }
     }
 }
@@ -91,9 +92,7 @@ std::size_t MultiVectorSet::max_vectors() const {
     return most;
 }
 
-std::string MultiVectorSet::id(std::size_t i) const {
-    return parts_->ids.empty() ? std::to_string(i) : parts_->ids[i];
-}
+std::string MultiVectorSet::id(std::size_t i) const { return parts_->ids.empty() ? std::to_string(i) : parts_->ids[i]; }
 
 std::optional<std::size_t> MultiVectorSet::find(std::string_view id) const {
     std::call_once(id_index_->once, [&] {

@@ -42,10 +42,12 @@ ScalarType vector_type(const TensorInfo& t, const std::string& source) {
 void check_schema(const SafetensorsFile& file) {
     const auto schema = file.metadata().find("schema");
     if (schema != file.metadata().end() && schema->second != multi_vector_schema)
-        fail(ErrorCode::unsupported, "{}: schema: expected {}, found {}", file.path(), multi_vector_schema, schema->second);
+        fail(ErrorCode::unsupported, "{}: schema: expected {}, found {}", file.path(), multi_vector_schema,
+             schema->second);
     const auto version = file.metadata().find("version");
     if (version != file.metadata().end() && version->second != schema_version)
-        fail(ErrorCode::unsupported, "{}: version: expected {}, found {}", file.path(), schema_version, version->second);
+        fail(ErrorCode::unsupported, "{}: version: expected {}, found {}", file.path(), schema_version,
+             version->second);
 }
 
 }  // namespace
@@ -67,7 +69,8 @@ MultiVectorSet read_multi_vectors(const std::filesystem::path& path) {
     if (reinterpret_cast<std::uintptr_t>(p.vectors.data) % scalar_size(type) != 0)
         fail(ErrorCode::unsupported, "{}: tensor 'vectors': expected aligned data", file.path());
     p.offsets = file.require_span<std::int64_t>("offsets", DType::i64, 1);
-    if (p.offsets.empty()) fail(ErrorCode::corrupt, "{}: offsets: expected at least one entry, found none", file.path());
+    if (p.offsets.empty())
+        fail(ErrorCode::corrupt, "{}: offsets: expected at least one entry, found none", file.path());
     if (file.find("ids") != nullptr)
         p.ids = split_ids(file.require_span<std::uint8_t>("ids", DType::u8, 1), p.offsets.size() - 1, file.path());
     if (file.find("grid") != nullptr) p.grid = file.require_span<std::int32_t>("grid", DType::i32, 2);

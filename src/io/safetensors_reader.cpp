@@ -16,11 +16,11 @@ struct DTypeRow {
     const char* name;
     std::size_t size;
 };
-constexpr DTypeRow dtypes[] = {
-    {DType::boolean, "BOOL", 1}, {DType::u8, "U8", 1},   {DType::i8, "I8", 1},     {DType::u16, "U16", 2},
-    {DType::i16, "I16", 2},      {DType::f16, "F16", 2}, {DType::bf16, "BF16", 2}, {DType::u32, "U32", 4},
-    {DType::i32, "I32", 4},      {DType::f32, "F32", 4}, {DType::u64, "U64", 8},   {DType::i64, "I64", 8},
-    {DType::f64, "F64", 8}};
+constexpr DTypeRow dtypes[] = {{DType::boolean, "BOOL", 1}, {DType::u8, "U8", 1},   {DType::i8, "I8", 1},
+                               {DType::u16, "U16", 2},      {DType::i16, "I16", 2}, {DType::f16, "F16", 2},
+                               {DType::bf16, "BF16", 2},    {DType::u32, "U32", 4}, {DType::i32, "I32", 4},
+                               {DType::f32, "F32", 4},      {DType::u64, "U64", 8}, {DType::i64, "I64", 8},
+                               {DType::f64, "F64", 8}};
 
 // A million tensors of names and shapes fit; a larger header is a mistake or an attack.
 constexpr std::uint64_t max_header = 256U << 20;
@@ -40,7 +40,8 @@ TensorInfo parse_tensor(const std::string& name, const json& entry, std::uint64_
     info.name = name;
     const json& dtype = entry["dtype"];
     const auto type = dtype.is_string() ? dtype_from_name(dtype.get<std::string>()) : std::nullopt;
-    if (!type) fail(ErrorCode::unsupported, "{}: {}: dtype: expected a known type, found {}", source, field, dtype.dump());
+    if (!type)
+        fail(ErrorCode::unsupported, "{}: {}: dtype: expected a known type, found {}", source, field, dtype.dump());
     info.type = *type;
     const json& shape = entry["shape"];
     const json& range = entry["data_offsets"];
@@ -56,8 +57,8 @@ TensorInfo parse_tensor(const std::string& name, const json& entry, std::uint64_
     info.begin = unsigned_field(range[0], source, field + " data_offsets");
     info.end = unsigned_field(range[1], source, field + " data_offsets");
     if (info.begin > info.end || info.end > data_size)
-        fail(ErrorCode::corrupt, "{}: {}: data_offsets: expected a range within {} bytes, found {} to {}", source, field,
-             data_size, info.begin, info.end);
+        fail(ErrorCode::corrupt, "{}: {}: data_offsets: expected a range within {} bytes, found {} to {}", source,
+             field, data_size, info.begin, info.end);
     if (info.end - info.begin != expected)
         fail(ErrorCode::corrupt, "{}: {}: expected {} bytes for its shape, found {}", source, field, expected,
              info.end - info.begin);
@@ -93,8 +94,8 @@ void parse_safetensors_header(std::string_view text, std::uint64_t data_size, co
     std::uint64_t end = 0;
     for (const auto& t : tensors) {
         if (t.begin != end)
-            fail(ErrorCode::corrupt, "{}: tensor '{}': expected to start at byte {} of the data, found {}", source, t.name,
-                 end, t.begin);
+            fail(ErrorCode::corrupt, "{}: tensor '{}': expected to start at byte {} of the data, found {}", source,
+                 t.name, end, t.begin);
         end = t.end;
     }
     if (end != data_size)

@@ -26,7 +26,8 @@ std::uint16_t float_to_half(float f) {
     const auto bits = std::bit_cast<std::uint32_t>(f);
     const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000U);
     const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
-    if (magnitude >= 0x7F800000U) return static_cast<std::uint16_t>(sign | (magnitude > 0x7F800000U ? 0x7E00U : 0x7C00U));
+    if (magnitude >= 0x7F800000U)
+        return static_cast<std::uint16_t>(sign | (magnitude > 0x7F800000U ? 0x7E00U : 0x7C00U));
     if (magnitude >= 0x477FF000U) return static_cast<std::uint16_t>(sign | 0x7C00U);
     if (magnitude < 0x38800000U) {  // subnormal half: let float addition do the rounding
         const float shifted = std::bit_cast<float>(magnitude) + 0.5f;

@@ -13,7 +13,8 @@ TEST(NumpyRandom, PermutationsMatchNumpyForEverySize) {
     const auto splits = nlohmann::json::parse(std::ifstream(test::oracle("protocol/splits.json")));
     ASSERT_GE(splits.size(), 5U);
     for (const auto& [n, split] : splits.items()) {
-        EXPECT_EQ(NumpyRandom(0).permutation(std::stoll(n)), split["permutation"].get<std::vector<std::int64_t>>()) << n;
+        EXPECT_EQ(NumpyRandom(0).permutation(std::stoll(n)), split["permutation"].get<std::vector<std::int64_t>>())
+            << n;
     }
 }
 

@@ -27,7 +27,11 @@ TEST(ParallelFor, WorkersNeverShareANumber) {
 }
 
 TEST(ParallelFor, RethrowsTheFirstException) {
-    EXPECT_THROW(parallel_for(100, 2, [](std::size_t i) { if (i == 50) throw std::runtime_error("x"); }), std::runtime_error);
+    EXPECT_THROW(parallel_for(100, 2,
+                              [](std::size_t i) {
+                                  if (i == 50) throw std::runtime_error("x");
+                              }),
+                 std::runtime_error);
 }
 
 }  // namespace marginmerge

@@ -29,7 +29,8 @@ Array load(const std::filesystem::path& path) {
     if (!std::regex_search(header, m, std::regex("'shape': \\(([^)]*)\\)"))) throw std::runtime_error("no shape");
     const std::string shape = m[1];
     const std::regex number("[0-9]+");
-    for (std::sregex_iterator it(shape.begin(), shape.end(), number), end; it != end; ++it) a.shape.push_back(std::stoul(it->str()));
+    for (std::sregex_iterator it(shape.begin(), shape.end(), number), end; it != end; ++it)
+        a.shape.push_back(std::stoul(it->str()));
     a.data.assign(bytes.begin() + 10 + length, bytes.end());
     return a;
 }

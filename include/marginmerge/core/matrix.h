@@ -30,9 +30,7 @@ struct MatrixView {
     T& operator()(std::size_t i, std::size_t j) const { return data[i * cols + j]; }
     std::size_t size() const { return rows * cols; }
     std::span<T> flat() const { return {data, size()}; }
-    MatrixView middle_rows(std::size_t first, std::size_t count) const {
-        return {row(first), count, cols};
-    }
+    MatrixView middle_rows(std::size_t first, std::size_t count) const { return {row(first), count, cols}; }
     operator MatrixView<const T>() const { return {data, rows, cols}; }
 };
 

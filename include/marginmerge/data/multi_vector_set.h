@@ -25,14 +25,14 @@ struct PatchGrid {
 /// The parts of a set, as a reader found them or a producer made them. All spans are borrowed
 /// from `storage`, which may be a memory map or anything else that keeps them alive.
 struct MultiVectorParts {
-    VectorsView vectors;                         ///< [N,d], all documents one after another
-    std::span<const std::int64_t> offsets;       ///< [n+1], ascending, first 0, last N
-    std::vector<std::string> ids;                ///< n of them; empty: decimal index
-    std::span<const std::int32_t> grid;          ///< [n,2] columns, rows; may be empty
-    std::span<const float> boxes;                ///< [N,4] left, top, right, bottom; may be empty
-    std::span<const std::int64_t> source_offsets;///< [n+1], compressed sets only
-    std::span<const std::int32_t> owner;         ///< [source N], compressed sets only
-    std::map<std::string, std::string> metadata; ///< schema, version, provenance
+    VectorsView vectors;                           ///< [N,d], all documents one after another
+    std::span<const std::int64_t> offsets;         ///< [n+1], ascending, first 0, last N
+    std::vector<std::string> ids;                  ///< n of them; empty: decimal index
+    std::span<const std::int32_t> grid;            ///< [n,2] columns, rows; may be empty
+    std::span<const float> boxes;                  ///< [N,4] left, top, right, bottom; may be empty
+    std::span<const std::int64_t> source_offsets;  ///< [n+1], compressed sets only
+    std::span<const std::int32_t> owner;           ///< [source N], compressed sets only
+    std::map<std::string, std::string> metadata;   ///< schema, version, provenance
     std::shared_ptr<const void> storage;
 };
 

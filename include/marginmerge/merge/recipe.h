@@ -19,23 +19,23 @@ struct Budget {
 
 /// The paper's constants. Change them only together with a fitted network.
 struct MergeConstants {
-    double tau_c = 0.05;      ///< coverage temperature
-    double tau_a = 0.1;       ///< anchor-similarity temperature of the base weight
-    double p = 0.5;           ///< exponent of the prototype relevance
-    double epsilon = 1e-8;    ///< added to relevance
-    double residual_clip = 5; ///< H, clip of the network's output
+    double tau_c = 0.05;       ///< coverage temperature
+    double tau_a = 0.1;        ///< anchor-similarity temperature of the base weight
+    double p = 0.5;            ///< exponent of the prototype relevance
+    double epsilon = 1e-8;     ///< added to relevance
+    double residual_clip = 5;  ///< H, clip of the network's output
 };
 
 /// One complete way to turn a page into representatives. Names are those of the registries
 /// (select/registry.h, merge/registry.h) and of the command line.
 struct Recipe {
-    std::string preset;                   ///< where it came from, for reports
-    std::string anchors = "coverage";     ///< coverage | kcenter | random
-    std::string fill = "farthest";        ///< farthest | relevance | index
+    std::string preset;                      ///< where it came from, for reports
+    std::string anchors = "coverage";        ///< coverage | kcenter | random
+    std::string fill = "farthest";           ///< farthest | relevance | index
     std::string representative = "learned";  ///< anchor|uniform|response|learned|kmeans|ward|tome|fitted
     Budget budget;
     MergeConstants constants;
-    bool unit_norm = false;               ///< for engines that only know cosine
+    bool unit_norm = false;  ///< for engines that only know cosine
     std::uint64_t seed = 42;
 };
 
