@@ -1,0 +1,62 @@
+#include "learn/mining.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/parallel.h"
+#include "kernels/convert.h"
+
+namespace marginmerge {
+
+Matrix score_documents(const MultiVectorSet& documents, std::span<const std::size_t> positions,
+                       std::span<const PreparedQuery> queries, std::size_t threads) {
+    Matrix scores(queries.size(), positions.size());
+    std::vector<Matrix> floats(resolve_threads(threads));
+    parallel_for_workers(positions.size(), threads, [&](std::size_t i, std::size_t worker) {
+        const VectorsView stored = documents.vectors(positions[i]);
+        Matrix& v = floats[worker];
+        v.reshape(stored.rows, stored.dim);
+        to_float(stored, v.data());
+        for (std::size_t q = 0; q < queries.size(); ++q) scores(q, i) = maxsim(queries[q], ConstMatrix(v));
+    });
+    return scores;
+}
+
+std::vector<MinedQuery> mine_hard_negatives(const MultiVectorSet& documents, std::span<const std::size_t> positions,
+                                            std::span<const PreparedQuery> queries,
+                                            std::span<const std::vector<std::size_t>> positives,
+                                            const MiningOptions& options, MiningState state) {
+    if (state.queries.size() != queries.size() || state.next > positions.size()) {
+        state.next = 0;
+        state.queries.assign(queries.size(), {});
+        for (std::size_t q = 0; q < queries.size(); ++q) {
+            state.queries[q].positive_scores.assign(positives[q].size(), -std::numeric_limits<float>::infinity());
+        }
+    }
+    while (state.next < positions.size()) {
+        const std::size_t count = std::min(options.chunk, positions.size() - state.next);
+        const auto chunk = positions.subspan(state.next, count);
+        const Matrix scores = score_documents(documents, chunk, queries, options.threads);
+        parallel_for(queries.size(), options.threads, [&](std::size_t q) {
+            MinedQuery& mined = state.queries[q];
+            for (std::size_t i = 0; i < count; ++i) {
+                const auto found = std::find(positives[q].begin(), positives[q].end(), chunk[i]);
+                if (found != positives[q].end()) {
+                    mined.positive_scores[static_cast<std::size_t>(found - positives[q].begin())] = scores(q, i);
+                } else {
+                    mined.top.push_back({chunk[i], scores(q, i)});
+                }
+            }
+            const std::size_t kept = std::min(options.negatives, mined.top.size());
+            std::partial_sort(mined.top.begin(), mined.top.begin() + static_cast<std::ptrdiff_t>(kept),
+                              mined.top.end());
+            mined.top.resize(kept);
+        });
+        state.next += count;
+        if (options.progress) options.progress({"mine", "documents", state.next, positions.size(), ""});
+        if (options.save && state.next < positions.size()) options.save(state);
+    }
+    return std::move(state.queries);
+}
+
+}  // namespace marginmerge
