@@ -21,7 +21,8 @@ public:
     double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
     /// Uniform integer in [0, bound); bound must be positive.
     std::uint64_t below(std::uint64_t bound) {
-        return static_cast<std::uint64_t>((static_cast<unsigned __int128>(next()) * bound) >> 64);
+        __extension__ using Wide = unsigned __int128;
+        return static_cast<std::uint64_t>((static_cast<Wide>(next()) * bound) >> 64);
     }
     /// Standard normal (Box-Muller, one value a call).
     double normal() {

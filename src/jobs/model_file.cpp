@@ -1,0 +1,254 @@
+#include "marginmerge/jobs/model_file.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include <fmt/ranges.h>
+
+#include "core/fail.h"
+#include "io/multi_vector_file.h"
+#include "io/safetensors.h"
+#include "jobs/recipe_json.h"
+#include "marginmerge/core/version.h"
+#include "marginmerge/jobs/presets.h"
+
+namespace marginmerge {
+
+namespace {
+
+constexpr std::uint64_t largest_dimension = 65536;
+
+struct NetworkPart {
+    const char* name;
+    std::size_t begin;
+    std::vector<std::uint64_t> shape;
+};
+
+// The network's tensors and where each starts in Network::parameters.
+const std::vector<NetworkPart>& network_parts() {
+    static const std::vector<NetworkPart> parts = {{"w1", Network::w1, {hidden_1, feature_count}},
+                                                   {"b1", Network::b1, {hidden_1}},
+                                                   {"w2", Network::w2, {hidden_2, hidden_1}},
+                                                   {"b2", Network::b2, {hidden_2}},
+                                                   {"w3", Network::w3, {1, hidden_2}},
+                                                   {"b3", Network::b3, {1}}};
+    return parts;
+}
+
+std::string shape_text(const std::vector<std::uint64_t>& shape) { return fmt::format("[{}]", fmt::join(shape, ",")); }
+
+// The finite values of an F32 tensor of exactly this shape.
+std::span<const float> values(const SafetensorsFile& file, const std::string& name,
+                              const std::vector<std::uint64_t>& shape) {
+    const TensorInfo& info = file.require(name, DType::f32, shape.size());
+    if (info.shape != shape)
+        fail(ErrorCode::corrupt, "{}: tensor '{}': expected shape {}, found {}", file.path(), name, shape_text(shape),
+             shape_text(info.shape));
+    const auto span = file.require_span<float>(name, DType::f32, shape.size());
+    for (std::size_t i = 0; i < span.size(); ++i)
+        if (!std::isfinite(span[i]))
+            fail(ErrorCode::corrupt, "{}: tensor '{}': expected finite values, found {} at element {}", file.path(),
+                 name, span[i], i);
+    return span;
+}
+
+// A [rows, d] matrix whose number of rows is free.
+Matrix matrix(const SafetensorsFile& file, const std::string& name) {
+    const TensorInfo& info = file.require(name, DType::f32, 2);
+    if (info.shape[0] == 0 || info.shape[1] == 0 || info.shape[1] > largest_dimension)
+        fail(ErrorCode::corrupt, "{}: tensor '{}': expected at least one row of 1 to {} columns, found shape {}",
+             file.path(), name, largest_dimension, shape_text(info.shape));
+    const auto span = values(file, name, info.shape);
+    return Matrix(ConstMatrix{span.data(), info.shape[0], info.shape[1]});
+}
+
+// Non-negative weights, not all zero, as they stand.
+std::vector<float> weights(const SafetensorsFile& file, const std::string& name, std::uint64_t count) {
+    const auto span = values(file, name, {count});
+    double sum = 0;
+    for (const float w : span) {
+        if (w < 0)
+            fail(ErrorCode::corrupt, "{}: tensor '{}': expected no negative value, found {}", file.path(), name, w);
+        sum += w;
+    }
+    if (!(sum > 0))
+        fail(ErrorCode::corrupt, "{}: tensor '{}': expected a positive sum, found {}", file.path(), name, sum);
+    return {span.begin(), span.end()};
+}
+
+std::vector<std::string> lines(const SafetensorsFile& file, const char* name) {
+    std::vector<std::string> out;
+    if (file.find(name) == nullptr) return out;
+    const auto bytes = file.require_span<std::uint8_t>(name, DType::u8, 1);
+    std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    while (!text.empty()) {
+        const auto end = std::min(text.find('\n'), text.size());
+        out.emplace_back(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return out;
+}
+
+void check_schema(const SafetensorsFile& file) {
+    const auto& metadata = file.metadata();
+    if (const auto schema = metadata.find("schema"); schema != metadata.end() && schema->second != model_schema)
+        fail(ErrorCode::unsupported, "{}: schema: expected {}, found {}", file.path(), model_schema, schema->second);
+    if (const auto found = metadata.find("version"); found != metadata.end() && found->second != schema_version)
+        fail(ErrorCode::unsupported, "{}: version: expected {}, found {}", file.path(), schema_version, found->second);
+}
+
+std::string json_text(const SafetensorsFile& file, const std::string& key) {
+    const auto found = file.metadata().find(key);
+    if (found == file.metadata().end() || found->second.empty()) return {};
+    if (!nlohmann::json::accept(found->second))
+        fail(ErrorCode::corrupt, "{}: metadata '{}': expected JSON, found {}", file.path(), key,
+             found->second.substr(0, 60));
+    return found->second;
+}
+
+void load_bank(const SafetensorsFile& file, PrototypeBank& bank) {
+    if (file.find("prototypes") == nullptr) {
+        if (file.find("frequencies") != nullptr)
+            fail(ErrorCode::corrupt, "{}: expected a tensor 'prototypes' beside 'frequencies', found none",
+                 file.path());
+        return;
+    }
+    bank.prototypes = matrix(file, "prototypes");
+    bank.frequencies = weights(file, "frequencies", bank.prototypes.rows());
+    bank.query_ids = lines(file, "bank_query_ids");
+    bank.excluded_ids = lines(file, "bank_excluded_ids");
+}
+
+void load_network(const SafetensorsFile& file, Model& model) {
+    if (file.find("feature_mean") != nullptr || file.find("feature_std") != nullptr) {
+        const auto mean = values(file, "feature_mean", {feature_count});
+        const auto deviation = values(file, "feature_std", {feature_count});
+        FeatureScaling scaling;
+        std::copy(mean.begin(), mean.end(), scaling.mean.begin());
+        for (std::size_t i = 0; i < feature_count; ++i) {
+            if (!(deviation[i] > 0))
+                fail(ErrorCode::corrupt, "{}: tensor 'feature_std': expected positive values, found {} at element {}",
+                     file.path(), deviation[i], i);
+            scaling.deviation[i] = deviation[i];
+        }
+        model.scaling = scaling;
+    }
+    const auto& parts = network_parts();
+    if (std::none_of(parts.begin(), parts.end(), [&](const NetworkPart& p) { return file.find(p.name) != nullptr; }))
+        return;
+    if (!model.scaling)
+        fail(ErrorCode::corrupt, "{}: expected tensors 'feature_mean' and 'feature_std' beside the network, found none",
+             file.path());
+    Network network;
+    for (const NetworkPart& part : parts) {
+        const auto span = values(file, part.name, part.shape);
+        std::copy(span.begin(), span.end(), network.parameters.begin() + static_cast<std::ptrdiff_t>(part.begin));
+    }
+    model.network = network;
+}
+
+void load_probes(const SafetensorsFile& file, ProbeSet& probes) {
+    if (file.find("probes") == nullptr) {
+        if (file.find("probe_weights") != nullptr)
+            fail(ErrorCode::corrupt, "{}: expected a tensor 'probes' beside 'probe_weights', found none", file.path());
+        return;
+    }
+    probes.tokens = matrix(file, "probes");
+    const std::size_t count = probes.tokens.rows();
+    probes.weights = file.find("probe_weights") != nullptr
+                         ? weights(file, "probe_weights", count)
+                         : std::vector<float>(count, 1.0f / static_cast<float>(count));
+}
+
+// A file without a recipe means the paper's; without a network that is its fixed start, h = 0.
+Recipe recipe_of(const SafetensorsFile& file, const Model& model) {
+    Recipe base = preset_recipe("paper");
+    if (!model.network) base.representative = "response";
+    const std::string text = json_text(file, "recipe");
+    return text.empty() ? base : recipe_from_json(text, base, file.path());
+}
+
+std::string join(const std::vector<std::string>& ids) {
+    std::string text;
+    for (const auto& id : ids) text += id + '\n';
+    return text;
+}
+
+}  // namespace
+
+Model load_model(const std::filesystem::path& path) {
+    const SafetensorsFile file(path);
+    check_schema(file);
+    Model model;
+    load_bank(file, model.bank);
+    load_network(file, model);
+    load_probes(file, model.probes);
+    if (!model.bank.empty() && !model.probes.empty() && model.bank.prototypes.cols() != model.probes.tokens.cols())
+        fail(ErrorCode::corrupt, "{}: tensor 'probes': expected {} columns like 'prototypes', found {}", file.path(),
+             model.bank.prototypes.cols(), model.probes.tokens.cols());
+    if (const auto schema = file.metadata().find("schema"); schema == file.metadata().end() && file.tensors().empty())
+        fail(ErrorCode::corrupt, "{}: expected a model file, found no tensors and no schema", file.path());
+    if (file.metadata().find("schema") == file.metadata().end() && model.bank.empty() && !model.network &&
+        model.probes.empty())
+        fail(ErrorCode::unsupported, "{}: expected a model file, found none of its tensors", file.path());
+    model.recipe = recipe_of(file, model);
+    model.settings = json_text(file, "settings");
+    model.provenance = json_text(file, "provenance");
+    if (const auto grid = file.metadata().find("uses_grid"); grid != file.metadata().end())
+        model.uses_grid = grid->second == "true";
+    return model;
+}
+
+void save_model(const std::filesystem::path& path, const Model& model) {
+    std::map<std::string, std::string> metadata = {{"schema", model_schema},
+                                                   {"version", schema_version},
+                                                   {"writer", std::string("marginmerge ") + version()},
+                                                   {"recipe", recipe_to_json(model.recipe).dump()},
+                                                   {"uses_grid", model.uses_grid ? "true" : "false"}};
+    if (!model.settings.empty()) metadata["settings"] = model.settings;
+    if (!model.provenance.empty()) metadata["provenance"] = model.provenance;
+    SafetensorsWriter writer(path, metadata);
+    const std::string ids = join(model.bank.query_ids);
+    const std::string excluded = join(model.bank.excluded_ids);
+    if (!model.bank.empty()) {
+        writer.declare("prototypes", DType::f32, {model.bank.size(), model.bank.prototypes.cols()});
+        writer.declare("frequencies", DType::f32, {model.bank.size()});
+    }
+    if (!ids.empty()) writer.declare("bank_query_ids", DType::u8, {ids.size()});
+    if (!excluded.empty()) writer.declare("bank_excluded_ids", DType::u8, {excluded.size()});
+    if (model.scaling) {
+        writer.declare("feature_mean", DType::f32, {feature_count});
+        writer.declare("feature_std", DType::f32, {feature_count});
+    }
+    if (model.network)
+        for (const NetworkPart& part : network_parts()) writer.declare(part.name, DType::f32, part.shape);
+    if (!model.probes.empty()) {
+        writer.declare("probes", DType::f32, {model.probes.tokens.rows(), model.probes.tokens.cols()});
+        writer.declare("probe_weights", DType::f32, {model.probes.weights.size()});
+    }
+
+    if (!model.bank.empty()) {
+        writer.write("prototypes", 0, model.bank.prototypes.flat());
+        writer.write("frequencies", 0, std::span<const float>(model.bank.frequencies));
+    }
+    if (!ids.empty()) writer.write("bank_query_ids", 0, std::as_bytes(std::span(ids)));
+    if (!excluded.empty()) writer.write("bank_excluded_ids", 0, std::as_bytes(std::span(excluded)));
+    if (model.scaling) {
+        writer.write("feature_mean", 0, std::span<const float>(model.scaling->mean));
+        writer.write("feature_std", 0, std::span<const float>(model.scaling->deviation));
+    }
+    if (model.network)
+        for (const NetworkPart& part : network_parts()) {
+            std::size_t size = 1;
+            for (const auto s : part.shape) size *= s;
+            writer.write(part.name, 0, std::span<const float>(model.network->parameters).subspan(part.begin, size));
+        }
+    if (!model.probes.empty()) {
+        writer.write("probes", 0, model.probes.tokens.flat());
+        writer.write("probe_weights", 0, std::span<const float>(model.probes.weights));
+    }
+    writer.commit();
+}
+
+}  // namespace marginmerge

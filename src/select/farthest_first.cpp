@@ -1,0 +1,59 @@
+#include "select/farthest_first.h"
+
+#include <algorithm>
+
+#include "kernels/products.h"
+
+namespace marginmerge {
+
+namespace {
+
+using Entry = FarthestWorkspace::Entry;
+
+// Heap order: the least similar patch on top, the lower index on a tie.
+bool later(const Entry& a, const Entry& b) {
+    return a.similarity != b.similarity ? a.similarity > b.similarity : a.patch > b.patch;
+}
+
+}  // namespace
+
+// Similarities to the nearest pick only grow, so a stale value is a lower bound: only the patch on
+// top of the heap ever needs the picks it has not seen, and most patches are never looked at.
+void extend_farthest(ConstMatrix v, std::size_t count, FarthestWorkspace& w, std::vector<std::int32_t>& order) {
+    const std::size_t n = v.rows;
+    const std::size_t d = v.cols;
+    if (order.size() >= count) return;
+    w.picks.reshape(count, d);
+    w.picked.assign(n, 0);
+    for (std::size_t c = 0; c < order.size(); ++c) {
+        const auto patch = static_cast<std::size_t>(order[c]);
+        std::copy_n(v.row(patch), d, w.picks.row(c));
+        w.picked[patch] = 1;
+    }
+    w.nearest_pick.resize(n);
+    w.similarity.resize(n);
+    nearest(v, w.picks.view().middle_rows(0, order.size()), w.nearest_pick, w.similarity);
+    const auto start = static_cast<std::uint32_t>(order.size());
+    w.heap.clear();
+    for (std::size_t i = 0; i < n; ++i)
+        if (!w.picked[i]) w.heap.push_back({w.similarity[i], static_cast<std::int32_t>(i), start});
+    std::make_heap(w.heap.begin(), w.heap.end(), later);
+
+    while (order.size() < count && !w.heap.empty()) {
+        std::pop_heap(w.heap.begin(), w.heap.end(), later);
+        Entry& top = w.heap.back();
+        if (top.known == order.size()) {
+            std::copy_n(v.row(static_cast<std::size_t>(top.patch)), d, w.picks.row(order.size()));
+            order.push_back(top.patch);
+            w.heap.pop_back();
+            continue;
+        }
+        const float* row = v.row(static_cast<std::size_t>(top.patch));
+        for (std::size_t c = top.known; c < order.size(); ++c)
+            top.similarity = std::max(top.similarity, dot(row, w.picks.row(c), d));
+        top.known = static_cast<std::uint32_t>(order.size());
+        std::push_heap(w.heap.begin(), w.heap.end(), later);
+    }
+}
+
+}  // namespace marginmerge

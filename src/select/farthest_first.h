@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "marginmerge/core/matrix.h"
+
+namespace marginmerge {
+
+struct FarthestWorkspace {
+    struct Entry {
+        float similarity;  ///< to the nearest pick this entry knows of: a lower bound of the true one
+        std::int32_t patch;
+        std::uint32_t known;  ///< how many picks it knows of
+    };
+    std::vector<Entry> heap;
+    std::vector<std::int32_t> nearest_pick;
+    std::vector<float> similarity;
+    std::vector<char> picked;
+    Matrix picks;  ///< rows of the picks so far, [k,d]
+};
+
+/// Extends `order` to `count` picks: each time the patch whose nearest pick is least similar, the
+/// lower index on a tie. `order` must hold at least one pick.
+void extend_farthest(ConstMatrix v, std::size_t count, FarthestWorkspace& workspace, std::vector<std::int32_t>& order);
+
+}  // namespace marginmerge
