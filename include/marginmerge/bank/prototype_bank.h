@@ -9,9 +9,9 @@ namespace marginmerge {
 
 /// Typical directions of the training queries' tokens, and how often each occurs.
 struct PrototypeBank {
-    Matrix prototypes;                   ///< Z [M,d], unit rows
-    std::vector<float> frequencies;      ///< f_t [M], weighted, sum 1
-    std::vector<std::string> query_ids;  ///< the queries it was built from (may be only hashes in a file)
+    Matrix prototypes;                      ///< Z [M,d], unit rows
+    std::vector<float> frequencies;         ///< f_t [M], weighted, sum 1
+    std::vector<std::string> query_ids;     ///< the queries it was built from (may be only hashes in a file)
     std::vector<std::string> excluded_ids;  ///< queries that were offered and kept out
 
     std::size_t size() const { return prototypes.rows(); }
