@@ -1,49 +1,222 @@
 #include "kernels/maxsim.h"
 
-#include <limits>
-#include <vector>
+#include <cstring>
 
+#include "core/fail.h"
 #include "kernels/convert.h"
-#include "kernels/products.h"
+#include "kernels/level.h"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/maxsim.cpp"
+#include "hwy/foreach_target.h"
+//
+#include "kernels/convert-inl.h"
+#include "kernels/scan-inl.h"
+
+HWY_BEFORE_NAMESPACE();
 namespace marginmerge {
+namespace HWY_NAMESPACE {
 
-PreparedQuery::PreparedQuery(VectorsView query) : tokens_(query.rows), dim_(query.dim), rows_(to_float(query)) {}
+void PackQuery(ConstMatrix rows, PackedTokens& packed) {
+    packed.tokens = rows.rows;
+    packed.dim = rows.cols;
+    packed.padded = VectorsFor(rows.rows) * Lanes();
+    packed.layout = HWY_TARGET;
+    packed.lanes = AlignedArray<float>(packed.padded * rows.cols);
+    PackLanes(rows.data, rows.rows, rows.cols, false, packed.lanes.data());
+}
 
-void maxsim_winners(const PreparedQuery& query, VectorsView document, std::span<float> best,
-                    std::span<std::int32_t> winner) {
-    const Matrix v = to_float(document);
-    for (std::size_t i = 0; i < query.tokens(); ++i) {
-        best[i] = -std::numeric_limits<float>::infinity();
-        winner[i] = -1;
-        for (std::size_t j = 0; j < v.rows(); ++j) {
-            const float s = dot(query.rows().row(i), v.row(j), query.dim());
-            if (s > best[i]) {
-                best[i] = s;
-                winner[i] = static_cast<std::int32_t>(j);
-            }
+/// Converts the block that comes next while this one is multiplied, and fetches the one after.
+template <ScalarType type>
+struct ConvertNext {
+    const std::uint16_t* from;  ///< the next block
+    float* to;                  ///< [rows][d]
+    std::size_t count;          ///< numbers in the next block
+    std::size_t fetch;          ///< numbers from there to the block after
+    std::size_t first = 0;      ///< where the rows of the current tile begin
+
+    HWY_INLINE ConvertNext At(std::size_t row, std::size_t d) const { return {from, to, count, fetch, row * d}; }
+    template <std::size_t R>
+    HWY_INLINE void Step(std::size_t k) const {
+        const std::size_t at = first + k * R;
+        HWY_UNROLL(12)
+        for (std::size_t line = 0; line < (R + 1) / 2; ++line) hwy::Prefetch(from + at + fetch + line * 32);
+        if (at + R * 16 > count) {
+            if (at < count) ToFloats<type>(from + at, count - at, to + at);
+            return;
         }
+        HWY_UNROLL(48)
+        for (std::size_t i = 0; i < R * 16; i += Lanes())
+            hn::StoreU(Widen<type>(from + at + i), FloatTag(), to + at + i);
+    }
+    template <std::size_t R>
+    HWY_INLINE void Rest(std::size_t k, std::size_t d) const {
+        const std::size_t at = first + k * R;
+        if (at < count) ToFloats<type>(from + at, std::min(count - at, (d - k) * R), to + at);
+    }
+};
+
+/// Scores the rows of a block panel by panel.
+template <ScalarType type>
+struct FloatBlock {
+    const PackedTokens& query;
+    VectorsView vectors;
+    std::size_t end;  ///< rows of the scan end here
+    std::size_t block_rows;
+    float* converted;  ///< two blocks, this and the next, [block rows][d] each; unused for f32
+
+    HWY_INLINE void operator()(std::size_t row, std::size_t n, const Slots& slots) {
+        const std::size_t d = query.dim;
+        if constexpr (type == ScalarType::f32) {
+            const float* rows = static_cast<const float*>(vectors.data) + row * d;
+            Panels(rows, n, slots, FetchFloats{rows + n * d});
+        } else {
+            const auto* next = static_cast<const std::uint16_t*>(vectors.data) + (row + n) * d;
+            if (fresh_) ToFloats<type>(next - n * d, n * d, converted);
+            fresh_ = false;
+            float* other = converted + block_rows * d;
+            const std::size_t count = std::min(end - row - n, block_rows) * d;
+            float* now = odd_ ? other : converted;
+            Panels(now, n, slots, ConvertNext<type>{next, odd_ ? converted : other, count, n * d});
+            odd_ = !odd_;
+        }
+    }
+
+    template <class Beside>
+    HWY_INLINE void Panels(const float* rows, std::size_t n, const Slots& slots, const Beside& beside) const {
+        ForPanels(query.padded / Lanes(), [&](auto width, std::size_t v) HWY_ATTR {
+            constexpr std::size_t C = width();
+            const float* panel = query.lanes.data() + v * Lanes() * query.dim;
+            const auto raise = [&](const auto& acc, std::size_t r) HWY_ATTR { slots.Raise(acc, r, v); };
+            if (v == 0) {
+                TilesOver<C>(rows, n, query.dim, panel, beside, raise);
+            } else {
+                TilesOver<C>(rows, n, query.dim, panel, Alone(), raise);
+            }
+        });
+    }
+
+    bool fresh_ = true;
+    bool odd_ = false;
+};
+
+template <ScalarType type>
+void ScanFloats(const PackedTokens& query, std::span<const std::uint32_t> begins, VectorsView vectors,
+                std::span<const std::int64_t> offsets, float* out) {
+    const std::size_t block_rows = BlockRows(query.dim * sizeof(float), type == ScalarType::f32 ? 16384 : 8192);
+    float* converted = type == ScalarType::f32 ? nullptr : scratch_floats<1>(2 * block_rows * query.dim);
+    ScanDocuments({begins, nullptr, query.padded}, offsets, block_rows, out,
+                  FloatBlock<type>{query, vectors, static_cast<std::size_t>(offsets.back()), block_rows, converted});
+}
+
+void Scan(const PackedTokens& query, std::span<const std::uint32_t> begins, VectorsView vectors,
+          std::span<const std::int64_t> offsets, float* out) {
+    if (query.layout != HWY_TARGET) fail(ErrorCode::internal, "query prepared for another kernel level");
+    switch (vectors.type) {
+        case ScalarType::f32: return ScanFloats<ScalarType::f32>(query, begins, vectors, offsets, out);
+        case ScalarType::f16: return ScanFloats<ScalarType::f16>(query, begins, vectors, offsets, out);
+        case ScalarType::bf16: return ScanFloats<ScalarType::bf16>(query, begins, vectors, offsets, out);
     }
 }
 
+/// Keeps the best response and its row for every token.
+struct Winners {
+    float* best;
+    std::int32_t* winner;
+    std::int32_t first;
+
+    template <std::size_t R, std::size_t C>
+    HWY_INLINE void operator()(const FloatVec (&acc)[R][C], std::size_t row) const {
+        const FloatTag df;
+        const IntTag di;
+        for (std::size_t c = 0; c < C; ++c) {
+            FloatVec top = hn::Load(df, best + c * Lanes());
+            IntVec where = hn::Load(di, winner + c * Lanes());
+            HWY_UNROLL(24)
+            for (std::size_t r = 0; r < R; ++r) {
+                const auto better = hn::Gt(acc[r][c], top);
+                top = hn::IfThenElse(better, acc[r][c], top);
+                where = hn::IfThenElse(hn::RebindMask(di, better),
+                                       hn::Set(di, first + static_cast<std::int32_t>(row + r)), where);
+            }
+            hn::Store(top, df, best + c * Lanes());
+            hn::Store(where, di, winner + c * Lanes());
+        }
+    }
+};
+
+void FindWinners(const PackedTokens& query, VectorsView document, float* best, std::int32_t* winner) {
+    if (query.layout != HWY_TARGET) fail(ErrorCode::internal, "query prepared for another kernel level");
+    const std::size_t d = query.dim;
+    const std::size_t block_rows = BlockRows(d * sizeof(float), 16384);
+    float* tops = scratch_floats<0>(2 * query.padded);
+    auto* where = reinterpret_cast<std::int32_t*>(tops + query.padded);
+    std::fill_n(tops, query.padded, -std::numeric_limits<float>::infinity());
+    std::fill_n(where, query.padded, -1);
+    float* converted = scratch_floats<1>(block_rows * d);
+    for (std::size_t row = 0; row < document.rows; row += block_rows) {
+        const std::size_t n = std::min(block_rows, document.rows - row);
+        const VectorsView block = document.middle_rows(row, n);
+        const float* rows = static_cast<const float*>(block.data);
+        if (document.type == ScalarType::f16) ToFloats<ScalarType::f16>(block.data, n * d, converted);
+        if (document.type == ScalarType::bf16) ToFloats<ScalarType::bf16>(block.data, n * d, converted);
+        if (document.type != ScalarType::f32) rows = converted;
+        ForPanels(query.padded / Lanes(), [&](auto width, std::size_t v) HWY_ATTR {
+            const Winners winners{tops + v * Lanes(), where + v * Lanes(), static_cast<std::int32_t>(row)};
+            TilesOver<width()>(rows, n, d, query.lanes.data() + v * Lanes() * d, Alone(), winners);
+        });
+    }
+    std::copy_n(tops, query.tokens, best);
+    std::copy_n(where, query.tokens, winner);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace marginmerge
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace marginmerge {
+
+HWY_EXPORT(PackQuery);
+HWY_EXPORT(Scan);
+HWY_EXPORT(FindWinners);
+
+PreparedQuery::PreparedQuery(VectorsView query) : rows_(to_float(query)) {
+    MARGINMERGE_DISPATCH(PackQuery)(rows_.view(), packed_);
+}
+
+PreparedBatch::PreparedBatch(std::span<const VectorsView> queries) : begins_{0} {
+    for (const VectorsView& query : queries) begins_.push_back(begins_.back() + static_cast<std::uint32_t>(query.rows));
+    Matrix rows;
+    rows.reshape(begins_.back(), queries.empty() ? 0 : queries.front().dim);
+    for (std::size_t q = 0; q < queries.size(); ++q) to_float(queries[q], rows.row(begins_[q]));
+    MARGINMERGE_DISPATCH(PackQuery)(rows.view(), packed_);
+}
+
 float maxsim(const PreparedQuery& query, VectorsView document) {
-    if (document.rows == 0) return -std::numeric_limits<float>::infinity();
-    std::vector<float> best(query.tokens());
-    std::vector<std::int32_t> winner(query.tokens());
-    maxsim_winners(query, document, best, winner);
-    float sum = 0;
-    for (const float b : best) sum += b;
-    return sum;
+    const std::int64_t offsets[] = {0, static_cast<std::int64_t>(document.rows)};
+    float score = 0.0f;
+    maxsim_many(query, document, offsets, {&score, 1});
+    return score;
 }
 
 void maxsim_many(const PreparedQuery& query, VectorsView vectors, std::span<const std::int64_t> offsets,
                  std::span<float> out) {
-    for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
-        const auto first = static_cast<std::size_t>(offsets[i]);
-        out[i] = maxsim(query, vectors.middle_rows(first, static_cast<std::size_t>(offsets[i + 1]) - first));
-    }
+    if (offsets.size() < 2) return;
+    const std::uint32_t begins[] = {0, static_cast<std::uint32_t>(query.tokens())};
+    MARGINMERGE_DISPATCH(Scan)(query.packed(), std::span<const std::uint32_t>(begins), vectors, offsets, out.data());
 }
 
-const char* kernel_name() { return "SCALAR"; }
+void maxsim_many(const PreparedBatch& batch, VectorsView vectors, std::span<const std::int64_t> offsets,
+                 std::span<float> out) {
+    if (offsets.size() < 2) return;
+    MARGINMERGE_DISPATCH(Scan)(batch.packed(), batch.begins(), vectors, offsets, out.data());
+}
+
+void maxsim_winners(const PreparedQuery& query, VectorsView document, std::span<float> best,
+                    std::span<std::int32_t> winner) {
+    MARGINMERGE_DISPATCH(FindWinners)(query.packed(), document, best.data(), winner.data());
+}
 
 }  // namespace marginmerge
+#endif  // HWY_ONCE

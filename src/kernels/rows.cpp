@@ -1,0 +1,118 @@
+// Kernels that work on single rows; declared in products.h.
+#include <cmath>
+#include <cstring>
+
+#include "kernels/level.h"
+#include "kernels/products.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/rows.cpp"
+#include "hwy/foreach_target.h"
+//
+#include "kernels/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace marginmerge {
+namespace HWY_NAMESPACE {
+
+/// The last d % lanes numbers with zeros behind them.
+HWY_INLINE FloatVec LoadRest(const float* p, std::size_t count) {
+    HWY_ALIGN float rest[Lanes()] = {};
+    std::memcpy(rest, p, count * sizeof(float));
+    return hn::Load(FloatTag(), rest);
+}
+
+/// Number j goes to partial sum j % 32, whatever the vector length; then halves are added to halves.
+float Dot(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, std::size_t d) {
+    const FloatTag df;
+    constexpr std::size_t parts = 32 / Lanes();
+    FloatVec sum[parts];
+    HWY_UNROLL(8)
+    for (std::size_t p = 0; p < parts; ++p) sum[p] = hn::Zero(df);
+    std::size_t j = 0;
+    for (; j + 32 <= d; j += 32) {
+        HWY_UNROLL(8)
+        for (std::size_t p = 0; p < parts; ++p)
+            sum[p] = hn::MulAdd(hn::LoadU(df, a + j + p * Lanes()), hn::LoadU(df, b + j + p * Lanes()), sum[p]);
+    }
+    HWY_UNROLL(8)
+    for (std::size_t p = 0; p < parts; ++p, j += Lanes()) {
+        if (j >= d) break;
+        if (j + Lanes() <= d) {
+            sum[p] = hn::MulAdd(hn::LoadU(df, a + j), hn::LoadU(df, b + j), sum[p]);
+        } else {
+            sum[p] = hn::MulAdd(LoadRest(a + j, d - j), LoadRest(b + j, d - j), sum[p]);
+        }
+    }
+    HWY_UNROLL(8)
+    for (std::size_t half = parts / 2; half > 0; half /= 2) {
+        for (std::size_t p = 0; p < half; ++p) sum[p] = hn::Add(sum[p], sum[p + half]);
+    }
+    HWY_ALIGN float part[Lanes()];
+    hn::Store(sum[0], df, part);
+    for (std::size_t half = Lanes() / 2; half > 0; half /= 2)
+        for (std::size_t i = 0; i < half; ++i) part[i] += part[i + half];
+    return part[0];
+}
+
+HWY_INLINE void AddScaledRow(float factor, const float* HWY_RESTRICT x, float* HWY_RESTRICT y, std::size_t d) {
+    const FloatTag df;
+    const FloatVec w = hn::Set(df, factor);
+    std::size_t j = 0;
+    for (; j + Lanes() <= d; j += Lanes())
+        hn::StoreU(hn::MulAdd(w, hn::LoadU(df, x + j), hn::LoadU(df, y + j)), df, y + j);
+    if (j == d) return;
+    HWY_ALIGN float rest[Lanes()];
+    hn::Store(hn::MulAdd(w, LoadRest(x + j, d - j), LoadRest(y + j, d - j)), df, rest);
+    std::memcpy(y + j, rest, (d - j) * sizeof(float));
+}
+
+void AddScaled(float factor, const float* x, float* y, std::size_t d) { AddScaledRow(factor, x, y, d); }
+
+void AddToClusters(ConstMatrix v, const std::int32_t* cluster, const float* weight, MutMatrix sums) {
+    for (std::size_t i = 0; i < v.rows; ++i) {
+        if (cluster[i] < 0) continue;
+        AddScaledRow(weight[i], v.row(i), sums.row(static_cast<std::size_t>(cluster[i])), v.cols);
+    }
+}
+
+void NormaliseRows(MutMatrix m) {
+    const FloatTag df;
+    for (std::size_t i = 0; i < m.rows; ++i) {
+        float* p = m.row(i);
+        const float norm = std::sqrt(Dot(p, p, m.cols));
+        if (norm < 1e-12f) continue;
+        const FloatVec divisor = hn::Set(df, norm);
+        std::size_t j = 0;
+        for (; j + Lanes() <= m.cols; j += Lanes()) hn::StoreU(hn::Div(hn::LoadU(df, p + j), divisor), df, p + j);
+        for (; j < m.cols; ++j) p[j] /= norm;
+    }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace marginmerge
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace marginmerge {
+
+HWY_EXPORT(Dot);
+HWY_EXPORT(AddScaled);
+HWY_EXPORT(AddToClusters);
+HWY_EXPORT(NormaliseRows);
+
+float dot(const float* a, const float* b, std::size_t d) { return MARGINMERGE_DISPATCH(Dot)(a, b, d); }
+
+void add_scaled(float factor, const float* x, float* y, std::size_t d) {
+    MARGINMERGE_DISPATCH(AddScaled)(factor, x, y, d);
+}
+
+void add_to_clusters(ConstMatrix v, std::span<const std::int32_t> cluster, std::span<const float> weight,
+                     MutMatrix sums) {
+    MARGINMERGE_DISPATCH(AddToClusters)(v, cluster.data(), weight.data(), sums);
+}
+
+void normalise_rows(MutMatrix m) { MARGINMERGE_DISPATCH(NormaliseRows)(m); }
+
+}  // namespace marginmerge
+#endif  // HWY_ONCE
