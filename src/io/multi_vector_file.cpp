@@ -56,21 +56,10 @@ DType to_dtype(ScalarType type) {
     return type == ScalarType::f32 ? DType::f32 : type == ScalarType::f16 ? DType::f16 : DType::bf16;
 }
 
-MultiVectorSet read_multi_vectors(const std::filesystem::path& path) {
-    const SafetensorsFile file(path);
-    check_schema(file);
-    const TensorInfo* vectors = file.find("vectors");
-    if (vectors == nullptr) fail(ErrorCode::corrupt, "{}: expected a tensor 'vectors', found none", file.path());
-    const ScalarType type = vector_type(*vectors, file.path());
-    file.require("vectors", vectors->type, 2);
-
+MultiVectorParts read_multi_vector_layout(const SafetensorsFile& file) {
     MultiVectorParts p;
-    p.vectors = {file.bytes(*vectors).data(), type, vectors->shape[0], vectors->shape[1]};
-    if (reinterpret_cast<std::uintptr_t>(p.vectors.data) % scalar_size(type) != 0)
-        fail(ErrorCode::unsupported, "{}: tensor 'vectors': expected aligned data", file.path());
     p.offsets = file.require_span<std::int64_t>("offsets", DType::i64, 1);
-    if (p.offsets.empty())
-        fail(ErrorCode::corrupt, "{}: offsets: expected at least one entry, found none", file.path());
+    if (p.offsets.empty()) fail(ErrorCode::corrupt, "{}: offsets: expected at least one entry, found none", file.path());
     if (file.find("ids") != nullptr)
         p.ids = split_ids(file.require_span<std::uint8_t>("ids", DType::u8, 1), p.offsets.size() - 1, file.path());
     if (file.find("grid") != nullptr) p.grid = file.require_span<std::int32_t>("grid", DType::i32, 2);
@@ -81,6 +70,21 @@ MultiVectorSet read_multi_vectors(const std::filesystem::path& path) {
     }
     p.metadata = file.metadata();
     p.storage = file.keep_alive();
+    return p;
+}
+
+MultiVectorSet read_multi_vectors(const std::filesystem::path& path) {
+    const SafetensorsFile file(path);
+    check_schema(file);
+    const TensorInfo* vectors = file.find("vectors");
+    if (vectors == nullptr) fail(ErrorCode::corrupt, "{}: expected a tensor 'vectors', found none", file.path());
+    const ScalarType type = vector_type(*vectors, file.path());
+    file.require("vectors", vectors->type, 2);
+
+    MultiVectorParts p = read_multi_vector_layout(file);
+    p.vectors = {file.bytes(*vectors).data(), type, vectors->shape[0], vectors->shape[1]};
+    if (reinterpret_cast<std::uintptr_t>(p.vectors.data) % scalar_size(type) != 0)
+        fail(ErrorCode::unsupported, "{}: tensor 'vectors': expected aligned data", file.path());
     return MultiVectorSet(std::move(p), file.path());
 }
 

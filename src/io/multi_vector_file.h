@@ -18,6 +18,10 @@ inline constexpr const char* schema_version = "1";
 /// the tensors are there; another schema or a newer version is refused.
 MultiVectorSet read_multi_vectors(const std::filesystem::path& path);
 
+/// Everything of an open file but its vectors: offsets, ids, grid, boxes and owners, for files that hold the vectors in
+/// a form of their own. Nothing is checked yet; the constructor of MultiVectorSet does.
+MultiVectorParts read_multi_vector_layout(const SafetensorsFile& file);
+
 /// Writes a whole set, converting vectors to `type`. Metadata of the set is kept and extended.
 void write_multi_vectors(const std::filesystem::path& path, const MultiVectorSet& set, ScalarType type,
                          const std::map<std::string, std::string>& extra_metadata = {});

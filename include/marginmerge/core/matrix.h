@@ -95,6 +95,8 @@ struct VectorsView {
     VectorsView(const void* bytes, ScalarType scalar, std::size_t row_count, std::size_t dimension)
         : data(bytes), type(scalar), rows(row_count), dim(dimension) {}
     VectorsView(ConstMatrix m) : data(m.data), rows(m.rows), dim(m.cols) {}
+    VectorsView(MutMatrix m) : VectorsView(ConstMatrix(m)) {}
+    VectorsView(const Matrix& m) : VectorsView(m.view()) {}
 
     std::size_t row_bytes() const { return dim * scalar_size(type); }
     std::size_t bytes() const { return rows * row_bytes(); }
