@@ -93,7 +93,8 @@ class MultiVectorBuilder {
 public:
     explicit MultiVectorBuilder(std::size_t dim) : dim_(dim) {}
     /// Adds one document; `vectors` has dim columns. An empty id means its decimal index.
-    void add(std::string id, ConstMatrix vectors, PatchGrid grid = {});
+    /// `boxes` is empty or [n,4]: the place of each vector in page fractions.
+    void add(std::string id, ConstMatrix vectors, PatchGrid grid = {}, std::span<const float> boxes = {});
     std::size_t size() const { return ids_.size(); }
     /// Finishes the set as F32; the builder is empty afterwards.
     MultiVectorSet finish();
@@ -104,7 +105,9 @@ private:
     std::vector<std::int64_t> offsets_{0};
     std::vector<std::string> ids_;
     std::vector<std::int32_t> grid_;
+    std::vector<float> boxes_;
     bool any_grid_ = false;
+    bool any_boxes_ = false;
 };
 
 }  // namespace marginmerge
