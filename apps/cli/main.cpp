@@ -21,6 +21,7 @@ int run(int argc, char** argv) {
     app.require_subcommand(1);
     app.get_formatter()->column_width(36);
     using namespace marginmerge::cli;
+    register_compress(app);
     register_inspect(app);
     register_encode(app);
     try {
