@@ -3,7 +3,63 @@
 #include <bit>
 #include <cstring>
 
+#include "kernels/level.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/convert.cpp"
+#include "hwy/foreach_target.h"
+//
+#include "kernels/convert-inl.h"
+
+HWY_BEFORE_NAMESPACE();
 namespace marginmerge {
+namespace HWY_NAMESPACE {
+
+void WidenAll(const void* in, ScalarType type, std::size_t count, float* out) {
+    switch (type) {
+        case ScalarType::f32: return ToFloats<ScalarType::f32>(in, count, out);
+        case ScalarType::f16: return ToFloats<ScalarType::f16>(in, count, out);
+        case ScalarType::bf16: return ToFloats<ScalarType::bf16>(in, count, out);
+    }
+}
+
+/// Returns how many numbers were done; the caller rounds the rest one by one.
+std::size_t NarrowAll(const float* HWY_RESTRICT in, ScalarType type, std::size_t count,
+                      std::uint16_t* HWY_RESTRICT out) {
+    const FloatTag df;
+    const std::size_t whole = count / Lanes() * Lanes();
+    if (type == ScalarType::bf16) {
+        const WordTag dw;
+        for (std::size_t i = 0; i < whole; i += Lanes()) {
+            const auto bits = hn::BitCast(dw, hn::LoadU(df, in + i));
+            const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(dw, 1U));
+            const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(dw, 0x7FFFU))));
+            const auto quiet = hn::Or(hn::ShiftRight<16>(bits), hn::Set(dw, 0x40U));
+            const auto nan = hn::RebindMask(dw, hn::Ne(hn::BitCast(df, bits), hn::BitCast(df, bits)));
+            const auto result = hn::BitCast(IntTag(), hn::IfThenElse(nan, quiet, rounded));
+            hn::StoreU(hn::DemoteTo(HalfTag(), result), HalfTag(), out + i);
+        }
+        return whole;
+    }
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+    const hn::Rebind<hwy::float16_t, FloatTag> dh;
+    for (std::size_t i = 0; i < whole; i += Lanes())
+        hn::StoreU(hn::DemoteTo(dh, hn::LoadU(df, in + i)), dh, reinterpret_cast<hwy::float16_t*>(out + i));
+    return whole;
+#else
+    return 0;
+#endif
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace marginmerge
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace marginmerge {
+
+HWY_EXPORT(WidenAll);
+HWY_EXPORT(NarrowAll);
 
 float half_to_float(std::uint16_t h) {
     const std::uint32_t sign = static_cast<std::uint32_t>(h & 0x8000U) << 16;
@@ -37,19 +93,19 @@ std::uint16_t float_to_half(float f) {
     return static_cast<std::uint16_t>(sign | ((rounded - 0x38000000U) >> 13));
 }
 
+namespace {
+
+std::uint16_t float_to_brain(float f) {
+    const auto bits = std::bit_cast<std::uint32_t>(f);
+    if ((bits & 0x7FFFFFFFU) > 0x7F800000U) return static_cast<std::uint16_t>((bits >> 16) | 0x40U);
+    return static_cast<std::uint16_t>((bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16);
+}
+
+}  // namespace
+
 void to_float(VectorsView in, float* out) {
-    const std::size_t n = in.rows * in.dim;
-    if (n == 0) return;
-    if (in.type == ScalarType::f32) {
-        std::memcpy(out, in.data, n * sizeof(float));
-        return;
-    }
-    const auto* p = static_cast<const std::uint16_t*>(in.data);
-    if (in.type == ScalarType::f16) {
-        for (std::size_t i = 0; i < n; ++i) out[i] = half_to_float(p[i]);
-    } else {
-        for (std::size_t i = 0; i < n; ++i) out[i] = std::bit_cast<float>(static_cast<std::uint32_t>(p[i]) << 16);
-    }
+    const std::size_t count = in.rows * in.dim;
+    if (count > 0) MARGINMERGE_DISPATCH(WidenAll)(in.data, in.type, count, out);
 }
 
 Matrix to_float(VectorsView in) {
@@ -65,14 +121,10 @@ void from_float(std::span<const float> in, ScalarType type, void* out) {
         return;
     }
     auto* p = static_cast<std::uint16_t*>(out);
-    for (std::size_t i = 0; i < in.size(); ++i) {
-        if (type == ScalarType::f16) {
-            p[i] = float_to_half(in[i]);
-        } else {
-            const auto bits = std::bit_cast<std::uint32_t>(in[i]);
-            p[i] = static_cast<std::uint16_t>((bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16);
-        }
-    }
+    const std::size_t done = MARGINMERGE_DISPATCH(NarrowAll)(in.data(), type, in.size(), p);
+    for (std::size_t i = done; i < in.size(); ++i)
+        p[i] = type == ScalarType::f16 ? float_to_half(in[i]) : float_to_brain(in[i]);
 }
 
 }  // namespace marginmerge
+#endif  // HWY_ONCE

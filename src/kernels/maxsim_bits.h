@@ -50,11 +50,20 @@ public:
     std::span<const std::int16_t> values() const { return values_.span(); }
     std::span<const float> scales() const { return scales_.span(); }
 
+    /// For every four dimensions and every value of their four bits the sum of +-u, token by token.
+    struct Tables {
+        AlignedArray<std::int16_t> sums;
+        std::size_t padded = 0;
+        std::int64_t layout = 0;
+    };
+    const Tables& tables() const { return tables_; }
+
 private:
     std::size_t tokens_;
     std::size_t dim_;
     AlignedArray<std::int16_t> values_;
     AlignedArray<float> scales_;
+    Tables tables_;
 };
 
 /// sum_i max_j s_i * (s_j * float(sum_t +-u_it)); a document without vectors scores -infinity.

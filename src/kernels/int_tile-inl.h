@@ -1,0 +1,176 @@
+// The register tile of the int8 scan: as tile-inl.h, with 32-bit words that hold four numbers of
+// the dimension.
+#if defined(MARGINMERGE_KERNELS_INT_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MARGINMERGE_KERNELS_INT_TILE_INL_H_
+#undef MARGINMERGE_KERNELS_INT_TILE_INL_H_
+#else
+#define MARGINMERGE_KERNELS_INT_TILE_INL_H_
+#endif
+
+#include <cstring>
+
+#include "kernels/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace marginmerge {
+namespace HWY_NAMESPACE {
+
+// A word holds four codes of the document, unsigned because 128 was added to them, and four of the
+// query, signed. 128 times the sum of the query's codes is taken off at the start.
+constexpr std::size_t word_numbers = 4;
+constexpr std::int32_t document_shift = 128;
+
+/// sum += x . q for the four products of every word, exactly: x at most 255 and q at most 64, so that a
+/// pair of products fits 16 bits.
+HWY_INLINE void MulAddWords(IntVec& sum, const IntVec& x, const IntVec& q) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
+    auto raw = sum.raw;
+#if HWY_TARGET <= HWY_AVX3_DL
+    // Written out because Highway 1.0.3 does not tell the compiler that this level has the instruction.
+    asm("vpdpbusd %2, %1, %0" : "+v"(raw) : "v"(x.raw), "v"(q.raw));
+#else
+#if HWY_TARGET == HWY_AVX3
+    raw = _mm512_add_epi32(raw, _mm512_madd_epi16(_mm512_maddubs_epi16(x.raw, q.raw), _mm512_set1_epi16(1)));
+#elif HWY_TARGET == HWY_AVX2
+    raw = _mm256_add_epi32(raw, _mm256_madd_epi16(_mm256_maddubs_epi16(x.raw, q.raw), _mm256_set1_epi16(1)));
+#else
+    raw = _mm_add_epi32(raw, _mm_madd_epi16(_mm_maddubs_epi16(x.raw, q.raw), _mm_set1_epi16(1)));
+#endif
+    asm("" : "+v"(raw));  // left to itself, GCC regroups the additions and spills
+#endif
+    sum.raw = raw;
+#else
+    const IntTag di;
+    const IntVec byte = hn::Set(di, 255);
+    sum = hn::Add(sum, hn::Mul(hn::And(x, byte), hn::ShiftRight<24>(hn::ShiftLeft<24>(q))));
+    sum = hn::Add(sum, hn::Mul(hn::And(hn::ShiftRight<8>(x), byte), hn::ShiftRight<24>(hn::ShiftLeft<16>(q))));
+    sum = hn::Add(sum, hn::Mul(hn::And(hn::ShiftRight<16>(x), byte), hn::ShiftRight<24>(hn::ShiftLeft<8>(q))));
+    sum = hn::Add(sum, hn::Mul(hn::And(hn::ShiftRight<24>(x), byte), hn::ShiftRight<24>(q)));
+#endif
+}
+
+/// Words of a row.
+HWY_INLINE constexpr std::size_t RowWords(std::size_t d) { return (d + word_numbers - 1) / word_numbers; }
+
+/// Rows of a tile. Integer additions have no latency to hide, but products need two registers more.
+template <std::size_t C>
+constexpr std::size_t IntTileRows() {
+    return HWY_CAP_GE512 || C == 1 ? TileRows<C>() : 6 - C;
+}
+
+/// `count` codes made unsigned.
+HWY_INLINE void ShiftCodes(const std::int8_t* HWY_RESTRICT from, std::size_t count, std::uint8_t* HWY_RESTRICT to) {
+    const hn::ScalableTag<std::uint8_t> db;
+    constexpr std::size_t step = HWY_LANES(std::uint8_t);
+    const std::size_t whole = count / step * step;
+    for (std::size_t i = 0; i < whole; i += step) {
+        const auto codes = hn::LoadU(db, reinterpret_cast<const std::uint8_t*>(from) + i);
+        hn::StoreU(hn::Xor(codes, hn::Set(db, std::uint8_t{128})), db, to + i);
+    }
+    for (std::size_t i = whole; i < count; ++i) to[i] = static_cast<std::uint8_t>(from[i] + document_shift);
+}
+
+/// Shifts the block that comes next while this one is multiplied (rows of whole words only).
+struct ShiftNext {
+    const std::int8_t* from;
+    std::uint8_t* to;
+    std::size_t count;      ///< codes in the next block
+    std::size_t first = 0;  ///< where the rows of the current tile begin
+
+    HWY_INLINE ShiftNext At(std::size_t row, std::size_t d) const { return {from, to, count, row * d}; }
+    /// Sixteen words of R rows.
+    template <std::size_t R>
+    HWY_INLINE void Step(std::size_t word) const {
+        constexpr std::size_t piece = R * 16 * word_numbers;
+        const std::size_t at = first + word * word_numbers * R;
+        HWY_UNROLL(12)
+        for (std::size_t line = 0; line < (piece + 63) / 64; ++line) hwy::Prefetch(from + at + 4096 + line * 64);
+        if (at + piece <= count) {
+            ShiftCodes(from + at, piece, to + at);
+        } else if (at < count) {
+            ShiftCodes(from + at, count - at, to + at);
+        }
+    }
+    template <std::size_t R>
+    HWY_INLINE void Rest(std::size_t word, std::size_t words) const {
+        const std::size_t at = first + word * word_numbers * R;
+        if (at < count) ShiftCodes(from + at, std::min(count - at, (words - word) * word_numbers * R), to + at);
+    }
+};
+
+template <std::size_t R, std::size_t C>
+HWY_INLINE void IntTileStep(const std::int32_t* HWY_RESTRICT rows, std::size_t stride,
+                            const std::int32_t* HWY_RESTRICT panel, IntVec (&sum)[R][C]) {
+    const IntTag di;
+    IntVec q[C];
+    HWY_UNROLL(3)
+    for (std::size_t c = 0; c < C; ++c) q[c] = hn::Load(di, panel + c * Lanes());
+    HWY_UNROLL(24)
+    for (std::size_t r = 0; r < R; ++r) {
+        const IntVec x = hn::Set(di, rows[r * stride]);
+        HWY_UNROLL(3)
+        for (std::size_t c = 0; c < C; ++c) MulAddWords(sum[r][c], x, q[c]);
+    }
+}
+
+/// sum[r][c] = start[c] + sum over words of rows[r][w] . panel[w][c].
+template <std::size_t R, std::size_t C, class Beside>
+HWY_INLINE void IntTile(const std::int32_t* HWY_RESTRICT rows, std::size_t words,
+                        const std::int32_t* HWY_RESTRICT panel, const std::int32_t* HWY_RESTRICT start,
+                        const Beside& beside, IntVec (&sum)[R][C]) {
+    const IntTag di;
+    HWY_UNROLL(24)
+    for (std::size_t r = 0; r < R; ++r) {
+        HWY_UNROLL(3)
+        for (std::size_t c = 0; c < C; ++c) sum[r][c] = hn::Load(di, start + c * Lanes());
+    }
+    constexpr std::size_t width = C * Lanes();
+    std::size_t w = 0;
+    const std::size_t stride = words;
+    for (; w + 16 <= words; w += 16) {
+        beside.template Step<R>(w);
+        for (std::size_t i = 0; i < 16; i += 4) {
+            IntTileStep<R, C>(rows, stride, panel, sum);
+            IntTileStep<R, C>(rows + 1, stride, panel + width, sum);
+            IntTileStep<R, C>(rows + 2, stride, panel + 2 * width, sum);
+            IntTileStep<R, C>(rows + 3, stride, panel + 3 * width, sum);
+            rows += 4;
+            panel += 4 * width;
+        }
+    }
+    if (w == words) return;
+    beside.template Rest<R>(w, words);
+    for (; w < words; ++w) {
+        IntTileStep<R, C>(rows, stride, panel, sum);
+        ++rows;
+        panel += width;
+    }
+}
+
+/// As TilesOver, for words.
+template <std::size_t C, class Beside, class Epilogue>
+HWY_INLINE void IntTilesOver(const std::int32_t* rows, std::size_t n, std::size_t words, const std::int32_t* panel,
+                             const std::int32_t* start, const Beside& beside, const Epilogue& epilogue) {
+    constexpr std::size_t R = IntTileRows<C>();
+    const std::size_t d = words * word_numbers;
+    if (n < R) {
+        for (std::size_t r = 0; r < n; ++r) {
+            IntVec sum[1][C];
+            IntTile<1, C>(rows + r * words, words, panel, start, beside.At(r, d), sum);
+            epilogue(sum, r);
+        }
+        return;
+    }
+    for (std::size_t r = 0;;) {
+        IntVec sum[R][C];
+        IntTile<R, C>(rows + r * words, words, panel, start, beside.At(r, d), sum);
+        epilogue(sum, r);
+        if (r + R >= n) return;
+        r = r + 2 * R <= n ? r + R : n - R;
+    }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace marginmerge
+HWY_AFTER_NAMESPACE();
+#endif  // MARGINMERGE_KERNELS_INT_TILE_INL_H_
