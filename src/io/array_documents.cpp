@@ -65,7 +65,8 @@ private:
     void check_lengths() const {
         if (labels_.bounds.empty()) return;
         if (labels_.bounds.size() != count_)
-            fail(ErrorCode::corrupt, "{}: lengths: expected {} of them, found {}", source_, count_, labels_.bounds.size());
+            fail(ErrorCode::corrupt, "{}: lengths: expected {} of them, found {}", source_, count_,
+                 labels_.bounds.size());
         for (const auto length : labels_.bounds) {
             if (length < 0 || static_cast<std::uint64_t>(length) > array_.shape[1])
                 fail(ErrorCode::corrupt, "{}: lengths: expected 0 to {}, found {}", source_, array_.shape[1], length);
@@ -75,8 +76,8 @@ private:
         const auto columns = labels_.grid[2 * i];
         const auto rows = labels_.grid[2 * i + 1];
         if (columns < 0 || rows < 0 || columns > 65536 || rows > 65536)
-            fail(ErrorCode::corrupt, "{}: grid: expected 0 to 65536 for document {}, found {} x {}", source_, i, columns,
-                 rows);
+            fail(ErrorCode::corrupt, "{}: grid: expected 0 to 65536 for document {}, found {} x {}", source_, i,
+                 columns, rows);
         return {static_cast<std::int32_t>(columns), static_cast<std::int32_t>(rows)};
     }
 
@@ -107,7 +108,9 @@ VectorsView RowBuffer::view(std::span<const std::byte> raw, DType type, std::siz
         }
         return {values_.data(), ScalarType::f32, rows, dim};
     }
-    const ScalarType scalar = type == DType::f32 ? ScalarType::f32 : type == DType::f16 ? ScalarType::f16 : ScalarType::bf16;
+    const ScalarType scalar = type == DType::f32   ? ScalarType::f32
+                              : type == DType::f16 ? ScalarType::f16
+                                                   : ScalarType::bf16;
     if (reinterpret_cast<std::uintptr_t>(raw.data()) % scalar_size(scalar) == 0) return {raw.data(), scalar, rows, dim};
     values_.resize((raw.size() + sizeof(float) - 1) / sizeof(float));
     std::memcpy(values_.data(), raw.data(), raw.size());
@@ -127,12 +130,12 @@ std::vector<std::int64_t> document_offsets(std::span<const std::int64_t> bounds,
         return offsets;
     }
     if (bounds.front() != 0)
-        fail(ErrorCode::corrupt, "{}: offsets: expected 0 as the first entry (or lengths that sum to {}), found {}", source,
-             total, bounds.front());
+        fail(ErrorCode::corrupt, "{}: offsets: expected 0 as the first entry (or lengths that sum to {}), found {}",
+             source, total, bounds.front());
     for (std::size_t i = 1; i < bounds.size(); ++i) {
         if (bounds[i] < bounds[i - 1])
-            fail(ErrorCode::corrupt, "{}: offsets: expected ascending entries, found {} after {} at {}", source, bounds[i],
-                 bounds[i - 1], i);
+            fail(ErrorCode::corrupt, "{}: offsets: expected ascending entries, found {} after {} at {}", source,
+                 bounds[i], bounds[i - 1], i);
     }
     if (bounds.back() != total)
         fail(ErrorCode::corrupt, "{}: offsets: expected {} as the last entry, found {}", source, total, bounds.back());

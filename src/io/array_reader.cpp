@@ -71,7 +71,8 @@ std::uint64_t checked_bytes(DType type, std::span<const std::uint64_t> shape, st
     for (const auto extent : shape) overflow = overflow || __builtin_mul_overflow(bytes, extent, &bytes);
     if (overflow || bytes > available)
         fail(ErrorCode::corrupt, "{}: {}: expected {} for {}, found {} bytes of data (truncated?)", source, field,
-             overflow ? "an absurd number of bytes" : std::to_string(bytes) + " bytes", describe(type, shape), available);
+             overflow ? "an absurd number of bytes" : std::to_string(bytes) + " bytes", describe(type, shape),
+             available);
     return bytes;
 }
 
@@ -99,8 +100,7 @@ std::vector<std::int64_t> to_integers(DType type, std::span<const std::byte> byt
         case DType::i32: widen<std::int32_t>(bytes, out, source, field); break;
         case DType::u64: widen<std::uint64_t>(bytes, out, source, field); break;
         case DType::i64: widen<std::int64_t>(bytes, out, source, field); break;
-        default:
-            fail(ErrorCode::corrupt, "{}: {}: expected whole numbers, found {}", source, field, dtype_name(type));
+        default: fail(ErrorCode::corrupt, "{}: {}: expected whole numbers, found {}", source, field, dtype_name(type));
     }
     return out;
 }

@@ -32,7 +32,8 @@ public:
     CacheMeta read(const json& root) {
         if (root.is_array()) return read_records(root);
         if (!root.is_object()) fail(ErrorCode::corrupt, "{}: expected an object or a list of objects", source_);
-        if (const json* ids = first_of(root, document_keys)) meta_.document_ids = read_ids(*ids, documents_, "document ids");
+        if (const json* ids = first_of(root, document_keys))
+            meta_.document_ids = read_ids(*ids, documents_, "document ids");
         if (const json* ids = first_of(root, query_keys)) meta_.query_ids = read_ids(*ids, queries_, "query ids");
         if (const json* gold = first_of(root, gold_keys)) read_gold(*gold);
         return std::move(meta_);
@@ -86,7 +87,9 @@ private:
         }
         return ids;
     }
-    std::string query_id(std::size_t q) const { return meta_.query_ids.empty() ? std::to_string(q) : meta_.query_ids[q]; }
+    std::string query_id(std::size_t q) const {
+        return meta_.query_ids.empty() ? std::to_string(q) : meta_.query_ids[q];
+    }
     std::string document_id(std::int64_t index) const {
         const std::size_t count = documents_ != 0 ? documents_ : meta_.document_ids.size();
         if (index < 0 || (count != 0 && static_cast<std::size_t>(index) >= count))
@@ -123,7 +126,8 @@ private:
         }
         if (!gold.is_array()) fail(ErrorCode::corrupt, "{}: gold: expected a list, one entry a query", source_);
         if (queries_ != 0 && gold.size() != queries_)
-            fail(ErrorCode::corrupt, "{}: gold: expected {} entries, one a query, found {}", source_, queries_, gold.size());
+            fail(ErrorCode::corrupt, "{}: gold: expected {} entries, one a query, found {}", source_, queries_,
+                 gold.size());
         if (!meta_.query_ids.empty() && gold.size() != meta_.query_ids.size())
             fail(ErrorCode::corrupt, "{}: gold: expected {} entries like the query ids, found {}", source_,
                  meta_.query_ids.size(), gold.size());
@@ -175,7 +179,8 @@ bool is_cache_folder(const std::filesystem::path& path) {
            (std::filesystem::exists(path / "ps.pt") || std::filesystem::exists(path / "qs.pt"));
 }
 
-CacheMeta parse_cache_meta(std::string_view text, std::size_t documents, std::size_t queries, const std::string& source) {
+CacheMeta parse_cache_meta(std::string_view text, std::size_t documents, std::size_t queries,
+                           const std::string& source) {
     const json root = json::parse(text, nullptr, false);
     if (root.is_discarded()) fail(ErrorCode::corrupt, "{}: expected JSON", source);
     return MetaReader(documents, queries, source).read(root);
@@ -183,7 +188,8 @@ CacheMeta parse_cache_meta(std::string_view text, std::size_t documents, std::si
 
 std::unique_ptr<VectorSource> open_cache_folder(const std::filesystem::path& folder, const SourceOptions& options) {
     const auto file = folder / (options.queries ? "qs.pt" : "ps.pt");
-    if (!std::filesystem::exists(file)) fail(ErrorCode::not_found, "{}: expected this file in a cache folder", file.string());
+    if (!std::filesystem::exists(file))
+        fail(ErrorCode::not_found, "{}: expected this file in a cache folder", file.string());
     auto source = open_source(map_bytes(file), "0");
     const std::size_t count = source->size();
     CacheMeta meta = options.queries ? read_meta(folder, count_in(folder / "ps.pt"), count)

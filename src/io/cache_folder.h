@@ -28,6 +28,7 @@ std::unique_ptr<VectorSource> open_cache_folder(const std::filesystem::path& fol
 Judgements read_cache_judgements(const std::filesystem::path& folder);
 
 /// Reads meta.json's text. `documents` and `queries` are the numbers in ps.pt and qs.pt, 0 unknown.
-CacheMeta parse_cache_meta(std::string_view text, std::size_t documents, std::size_t queries, const std::string& source);
+CacheMeta parse_cache_meta(std::string_view text, std::size_t documents, std::size_t queries,
+                           const std::string& source);
 
 }  // namespace marginmerge

@@ -83,7 +83,8 @@ public:
             const std::size_t found = values.size() - row_begin_;
             if (rows == 0) dim = found;
             if (found != dim)
-                return refuse(fmt::format("vectors: row {}: expected {} numbers like the first, found {}", rows, dim, found));
+                return refuse(
+                    fmt::format("vectors: row {}: expected {} numbers like the first, found {}", rows, dim, found));
             ++rows;
         }
         return true;
@@ -111,7 +112,8 @@ private:
     }
     bool number(double value) {
         if (part_ == Part::vectors && depth_ >= 2) {
-            if (depth_ == 2 && rows > 0) return refuse("vectors: expected lists of numbers, found a number between them");
+            if (depth_ == 2 && rows > 0)
+                return refuse("vectors: expected lists of numbers, found a number between them");
             values.push_back(static_cast<float>(value));
             return true;
         }
@@ -123,8 +125,10 @@ private:
     }
     bool scalar(const char* what) {
         if (depth_ == 0) return refuse(fmt::format("expected an object, found {}", what));
-        if (part_ == Part::vectors) return refuse(fmt::format("vectors: row {}: expected numbers, found {}", rows, what));
-        if (part_ == Part::id && depth_ == 1) return refuse(fmt::format("id: expected text or a whole number, found {}", what));
+        if (part_ == Part::vectors)
+            return refuse(fmt::format("vectors: row {}: expected numbers, found {}", rows, what));
+        if (part_ == Part::id && depth_ == 1)
+            return refuse(fmt::format("id: expected text or a whole number, found {}", what));
         return true;
     }
 
@@ -148,7 +152,8 @@ public:
         reader_.reset();
         const bool whole = json::sax_parse(line.begin(), line.end(), &reader_);
         if (!whole || !reader_.problem.empty()) bad(reader_.problem.empty() ? "expected JSON" : reader_.problem);
-        if (!reader_.has_vectors()) bad("vectors: expected lists of numbers under 'vectors' or 'embeddings', found none");
+        if (!reader_.has_vectors())
+            bad("vectors: expected lists of numbers under 'vectors' or 'embeddings', found none");
         if (reader_.has_id && reader_.id.empty()) bad("id: expected text, found an empty one");
         document = {};
         document.id = std::move(reader_.id);

@@ -61,7 +61,8 @@ std::uint64_t MultiVectorStream::commit_in_place(const std::map<std::string, std
     nlohmann::ordered_json header;
     header["__metadata__"] = metadata;
     std::uint64_t end = 0;
-    const auto place = [&](const char* name, DType type, std::vector<std::uint64_t> shape, std::span<const std::byte> data) {
+    const auto place = [&](const char* name, DType type, std::vector<std::uint64_t> shape,
+                           std::span<const std::byte> data) {
         std::uint64_t size = dtype_size(type);
         for (const auto extent : shape) size *= extent;
         if (!data.empty()) file_.write_at(data_begin + end, data);

@@ -48,8 +48,8 @@ private:
     std::string ids_;
     std::vector<std::int32_t> grid_;
     bool any_grid_ = false;
-    std::vector<float> boxes_;         ///< of the rows from boxes_begin_ on
-    std::uint64_t boxes_begin_ = 0;    ///< rows before the first box; those get zeros
+    std::vector<float> boxes_;       ///< of the rows from boxes_begin_ on
+    std::uint64_t boxes_begin_ = 0;  ///< rows before the first box; those get zeros
 };
 
 }  // namespace marginmerge

@@ -63,7 +63,8 @@ private:
     std::string_view quoted() {
         blanks();
         const char quote = position_ < text_.size() ? text_[position_] : '\0';
-        if (quote != '\'' && quote != '"') bad("a quoted string", std::string(text_.substr(std::min(position_, text_.size()))));
+        if (quote != '\'' && quote != '"')
+            bad("a quoted string", std::string(text_.substr(std::min(position_, text_.size()))));
         const auto end = text_.find(quote, position_ + 1);
         if (end == std::string_view::npos) bad("a closing quote", std::string(text_.substr(position_)));
         const auto value = text_.substr(position_ + 1, end - position_ - 1);
@@ -112,7 +113,8 @@ private:
         const char order = d[0];
         const std::string_view type = d.substr(order == '<' || order == '>' || order == '|' || order == '=' ? 1 : 0);
         if (order == '>') unknown("little-endian data ('<')");
-        if (type[0] == 'O') unknown("plain numbers (objects would have to be unpickled; save one array per document in .npz)");
+        if (type[0] == 'O')
+            unknown("plain numbers (objects would have to be unpickled; save one array per document in .npz)");
         if (type[0] == 'U' || type[0] == 'S') {
             std::uint32_t width = 0;
             const auto [end, error] = std::from_chars(type.data() + 1, type.data() + type.size(), width);
@@ -125,8 +127,8 @@ private:
         }
         // NumPy has no bfloat16 of its own; the usual extension types are stored as 2-byte voids.
         constexpr std::pair<std::string_view, DType> types[] = {
-            {"f2", DType::f16}, {"f4", DType::f32}, {"f8", DType::f64}, {"V2", DType::bf16},    {"i1", DType::i8},
-            {"i2", DType::i16}, {"i4", DType::i32}, {"i8", DType::i64}, {"u1", DType::u8},      {"u2", DType::u16},
+            {"f2", DType::f16}, {"f4", DType::f32}, {"f8", DType::f64},    {"V2", DType::bf16}, {"i1", DType::i8},
+            {"i2", DType::i16}, {"i4", DType::i32}, {"i8", DType::i64},    {"u1", DType::u8},   {"u2", DType::u16},
             {"u4", DType::u32}, {"u8", DType::u64}, {"b1", DType::boolean}};
         for (const auto& [name, dtype] : types) {
             if (type != name) continue;

@@ -24,7 +24,8 @@ struct NamedArray {
 NamedArray open_array(const ZipArchive& archive, const ZipArchive::Entry& entry, bool& is_array) {
     NamedArray array{entry.name, &entry, {}};
     is_array = false;
-    if (array.name.size() > 4 && array.name.substr(array.name.size() - 4) == ".npy") array.name.resize(array.name.size() - 4);
+    if (array.name.size() > 4 && array.name.substr(array.name.size() - 4) == ".npy")
+        array.name.resize(array.name.size() - 4);
     if (entry.size < 10) return array;
     const auto reader = archive.open(entry);
     const auto prefix = reader->take(std::min<std::uint64_t>(entry.size, max_npy_header));
@@ -87,12 +88,14 @@ private:
 
 void check_document_array(const NamedArray& array, const std::string& source) {
     const auto& info = array.header.array;
-    const bool shape = info.shape.size() == 1 || info.shape.size() == 2 || (info.shape.size() == 3 && info.shape[0] == 1);
+    const bool shape =
+        info.shape.size() == 1 || info.shape.size() == 2 || (info.shape.size() == 3 && info.shape[0] == 1);
     const std::string where = source + ": " + array.entry->name;
     if (array.header.text_width != 0 || !is_float(info.type) || !shape)
-        fail(ErrorCode::unsupported, "{}: expected a document's vectors [n, d] in F16, BF16, F32 or F64, found {}", where,
-             array.header.text_width != 0 ? "text" : describe(info.type, info.shape));
-    check_document(info.shape.size() == 1 ? 1 : info.shape[info.shape.size() - 2], info.shape.back(), info.type, where, "array");
+        fail(ErrorCode::unsupported, "{}: expected a document's vectors [n, d] in F16, BF16, F32 or F64, found {}",
+             where, array.header.text_width != 0 ? "text" : describe(info.type, info.shape));
+    check_document(info.shape.size() == 1 ? 1 : info.shape[info.shape.size() - 2], info.shape.back(), info.type, where,
+                   "array");
 }
 
 std::unique_ptr<VectorSource> open_npz(std::unique_ptr<ZipArchive> archive, const std::string& stem,
@@ -123,11 +126,11 @@ std::unique_ptr<VectorSource> open_npz(std::unique_ptr<ZipArchive> archive, cons
     }
     if (documents.empty()) fail(ErrorCode::corrupt, "{}: expected arrays of vectors, found none", source);
     const NamedArray& first = documents.front();
-    const bool whole = documents.size() == 1 &&
-                       (first.header.array.shape.size() == 3 || !labels.bounds.empty() ||
-                        part_names::is(part_names::vectors, first.name));
+    const bool whole = documents.size() == 1 && (first.header.array.shape.size() == 3 || !labels.bounds.empty() ||
+                                                 part_names::is(part_names::vectors, first.name));
     if (whole) {
-        if (first.header.text_width != 0) fail(ErrorCode::unsupported, "{}: {}: expected numbers, found text", source, first.name);
+        if (first.header.text_width != 0)
+            fail(ErrorCode::unsupported, "{}: {}: expected numbers, found text", source, first.name);
         auto reader = archive->open(*first.entry);
         reader->skip(first.header.data_begin);
         auto inner = array_documents(std::move(reader), first.header.array, std::move(labels), source, "npz");
@@ -147,7 +150,8 @@ std::unique_ptr<VectorSource> open_npz(std::unique_ptr<ZipArchive> archive, cons
 std::unique_ptr<VectorSource> open_zip_source(ByteSource bytes, const std::string& stem,
                                               const std::vector<std::int64_t>& boundaries) {
     auto archive = std::make_unique<ZipArchive>(std::move(bytes));
-    if (archive->entries().empty()) fail(ErrorCode::corrupt, "{}: expected entries in the zip archive, found none", archive->name());
+    if (archive->entries().empty())
+        fail(ErrorCode::corrupt, "{}: expected entries in the zip archive, found none", archive->name());
     if (is_torch_archive(*archive)) return open_torch_source(std::move(archive), stem, boundaries);
     return open_npz(std::move(archive), stem, boundaries);
 }

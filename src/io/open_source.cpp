@@ -24,7 +24,8 @@ bool looks_like_safetensors(std::string_view text) {
 
 std::string first_bytes(std::string_view text) {
     std::string hex;
-    for (const char c : text.substr(0, 8)) hex += fmt::format("{}{:02x}", hex.empty() ? "" : " ", static_cast<unsigned char>(c));
+    for (const char c : text.substr(0, 8))
+        hex += fmt::format("{}{:02x}", hex.empty() ? "" : " ", static_cast<unsigned char>(c));
     return hex;
 }
 
@@ -64,27 +65,29 @@ std::unique_ptr<VectorSource> open_source(ByteSource bytes, const std::string& s
     if (starts_with(text, "\x80\x02") || starts_with(text, "\x80\x03") || starts_with(text, "\x80\x04") ||
         starts_with(text, "\x80\x05"))
         fail(ErrorCode::unsupported,
-             "{}: expected a torch zip file, found a bare pickle (an old torch.save?); save it again with a current torch",
+             "{}: expected a torch zip file, found a bare pickle (an old torch.save?); save it again with a current "
+             "torch",
              bytes.name);
     if (starts_with(text, "\x1F\x8B"))
         fail(ErrorCode::unsupported, "{}: expected unpacked data, found gzip; unpack it first", bytes.name);
     fail(ErrorCode::unsupported,
-         "{}: expected safetensors, .npy, .npz, a torch .pt zip or JSON lines, found a file that starts with {}", bytes.name,
-         first_bytes(text));
+         "{}: expected safetensors, .npy, .npz, a torch .pt zip or JSON lines, found a file that starts with {}",
+         bytes.name, first_bytes(text));
 }
 
 std::unique_ptr<VectorSource> open_source(const std::filesystem::path& path, const SourceOptions& options) {
     if (std::filesystem::is_directory(path)) {
         if (!is_cache_folder(path))
-            fail(ErrorCode::unsupported, "{}: expected a file, or a cache folder with ps.pt or qs.pt, found another folder",
-                 path.string());
+            fail(ErrorCode::unsupported,
+                 "{}: expected a file, or a cache folder with ps.pt or qs.pt, found another folder", path.string());
         return open_cache_folder(path, options);
     }
     ByteSource bytes = map_bytes(path);
     std::vector<std::int64_t> boundaries;
     if (!options.offsets.empty()) {
         boundaries = read_boundaries(options.offsets);
-    } else if (starts_with(bytes.text(), npy_magic) && parse_npy_header(bytes.bytes, bytes.name).array.shape.size() == 2) {
+    } else if (starts_with(bytes.text(), npy_magic) &&
+               parse_npy_header(bytes.bytes, bytes.name).array.shape.size() == 2) {
         if (const auto beside = offsets_beside(path); !beside.empty()) boundaries = read_boundaries(beside);
     }
     return open_source(std::move(bytes), path.stem().string(), boundaries);

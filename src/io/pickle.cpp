@@ -28,11 +28,11 @@ struct KnownStorage {
     const char* name;
     DType type;
 };
-constexpr KnownStorage known_storages[] = {
-    {"FloatStorage", DType::f32}, {"HalfStorage", DType::f16}, {"BFloat16Storage", DType::bf16},
-    {"DoubleStorage", DType::f64}, {"LongStorage", DType::i64}, {"IntStorage", DType::i32},
-    {"ShortStorage", DType::i16}, {"CharStorage", DType::i8},  {"ByteStorage", DType::u8},
-    {"BoolStorage", DType::boolean}};
+constexpr KnownStorage known_storages[] = {{"FloatStorage", DType::f32},     {"HalfStorage", DType::f16},
+                                           {"BFloat16Storage", DType::bf16}, {"DoubleStorage", DType::f64},
+                                           {"LongStorage", DType::i64},      {"IntStorage", DType::i32},
+                                           {"ShortStorage", DType::i16},     {"CharStorage", DType::i8},
+                                           {"ByteStorage", DType::u8},       {"BoolStorage", DType::boolean}};
 
 // The pickle machine, reduced to what plain data needs.
 class Machine {
@@ -118,7 +118,8 @@ private:
     std::vector<Ref>& container(Kind kind) {
         if (stack_.size() <= floor()) bad("expected a container on the stack, found none");
         const Pickle::Node& node = p_.at(stack_.back());
-        if (node.kind != kind) bad("expected a {} on the stack, found another value", kind == Kind::list ? "list" : "dict");
+        if (node.kind != kind)
+            bad("expected a {} on the stack, found another value", kind == Kind::list ? "list" : "dict");
         return p_.lists[node.items];
     }
     void extend(Kind kind, const std::vector<Ref>& items) {
@@ -140,7 +141,8 @@ private:
         }
         if (callable < 0)
             fail(ErrorCode::unsupported,
-                 "{}: pickle: expected tensors and plain containers only, found a reference to '{}.{}'; it was not called",
+                 "{}: pickle: expected tensors and plain containers only, found a reference to '{}.{}'; it was not "
+                 "called",
                  source_, module.substr(0, 200), name.substr(0, 200));
         push(add(Kind::callable, callable));
     }
@@ -151,7 +153,8 @@ private:
         return static_cast<std::uint64_t>(node.number);
     }
     const std::vector<Ref>& tuple(Ref ref, std::size_t least, const char* what) {
-        if (p_.at(ref).kind != Kind::list || p_.items(ref).size() < least) bad("{}: expected a tuple of {}", what, least);
+        if (p_.at(ref).kind != Kind::list || p_.items(ref).size() < least)
+            bad("{}: expected a tuple of {}", what, least);
         return p_.items(ref);
     }
 
@@ -200,7 +203,8 @@ private:
         if (!empty && (overflow || last >= available))
             bad("tensor: expected it within its storage of {} elements, found it reaching past the end", available);
         if (!empty && elements > available)
-            bad("tensor: expected at most {} elements like its storage, found {} (an expanded view)", available, elements);
+            bad("tensor: expected at most {} elements like its storage, found {} (an expanded view)", available,
+                elements);
         p_.tensors.push_back(t);
         return add(Kind::tensor, 0, static_cast<std::uint32_t>(p_.tensors.size() - 1));
     }
@@ -209,7 +213,8 @@ private:
         const Ref arguments = pop();
         const Ref function = pop();
         if (p_.at(function).kind != Kind::callable) bad("expected a known function to call, found another value");
-        if (tuple(arguments, 0, "arguments").size() > max_arguments) bad("expected at most {} arguments", max_arguments);
+        if (tuple(arguments, 0, "arguments").size() > max_arguments)
+            bad("expected at most {} arguments", max_arguments);
         const std::vector<Ref> args = p_.items(arguments);
         switch (p_.at(function).number) {
             case rebuild_tensor:
@@ -240,7 +245,8 @@ private:
         if (!text.empty() && text.back() == 'L') text.remove_suffix(1);
         std::int64_t value = 0;
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        if (error != std::errc() || end != text.data() + text.size()) bad("expected a whole number, found '{}'", text.substr(0, 40));
+        if (error != std::errc() || end != text.data() + text.size())
+            bad("expected a whole number, found '{}'", text.substr(0, 40));
         push_integer(value);
     }
     void put(std::uint64_t slot) {
@@ -256,7 +262,8 @@ private:
     std::uint64_t slot_of(std::string_view text) {
         std::uint64_t slot = 0;
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), slot);
-        if (error != std::errc() || end != text.data() + text.size()) bad("expected a slot number, found '{}'", text.substr(0, 40));
+        if (error != std::errc() || end != text.data() + text.size())
+            bad("expected a slot number, found '{}'", text.substr(0, 40));
         return slot;
     }
 
@@ -269,9 +276,7 @@ private:
                 return true;
             }
             case 0x95: number<std::uint64_t>(); return true;  // FRAME
-            case '.':
-                p_.root = pop();
-                return false;
+            case '.': p_.root = pop(); return false;
             case '(':
                 if (marks_.size() >= max_marks) bad("expected at most {} marks, found more", max_marks);
                 marks_.push_back(stack_.size());
@@ -300,8 +305,14 @@ private:
             case 'M': push_integer(number<std::uint16_t>()); return true;
             case 0x8a: push_long(number<std::uint8_t>()); return true;
             case 0x8b: push_long(number<std::uint32_t>()); return true;
-            case 'F': line(); push(add(Kind::real, 0)); return true;
-            case 'G': take(8); push(add(Kind::real, 0)); return true;
+            case 'F':
+                line();
+                push(add(Kind::real, 0));
+                return true;
+            case 'G':
+                take(8);
+                push(add(Kind::real, 0));
+                return true;
             case 'V': {
                 const auto text = line();
                 push(add(Kind::text, 0, 0, text));

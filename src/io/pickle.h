@@ -23,13 +23,14 @@ struct Pickle {
         std::int64_t number = 0;  ///< boolean and integer: value; real: unused
         const char* text = nullptr;
         std::uint32_t length = 0;  ///< of text
-        std::uint32_t items = 0;   ///< list (also tuples) and dict (key, value, ...): index into lists; tensor, storage: index
+        std::uint32_t items =
+            0;  ///< list (also tuples) and dict (key, value, ...): index into lists; tensor, storage: index
         Kind kind = Kind::none;
         std::string_view view() const { return {text, length}; }
     };
     struct Storage {
         DType type = DType::f32;
-        std::string key;             ///< name of the archive entry below data/
+        std::string key;  ///< name of the archive entry below data/
         std::uint64_t elements = 0;
     };
     static constexpr std::size_t max_dimensions = 4;

@@ -102,8 +102,8 @@ std::unique_ptr<VectorSource> open_safetensors_source(ByteSource bytes, const st
         const auto begin = static_cast<std::size_t>(file.bytes(first).data() - bytes.bytes.data());
         ArrayLabels labels;
         labels.stem = stem;
-        return array_documents(memory_reader(bytes, begin, begin + (first.end - first.begin)), {first.type, first.shape},
-                               std::move(labels), bytes.name, "safetensors");
+        return array_documents(memory_reader(bytes, begin, begin + (first.end - first.begin)),
+                               {first.type, first.shape}, std::move(labels), bytes.name, "safetensors");
     }
     // Writers of the format sort tensors by type and name, so the place in the file says nothing
     // about the order of documents; names in natural order do ("page2" before "page10").

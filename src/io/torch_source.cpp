@@ -60,7 +60,8 @@ public:
     // Rows of a 2-D tensor become documents.
     void cut() {
         if (slices.size() != 1)
-            fail(ErrorCode::corrupt, "{}: offsets: expected one tensor [N, d] to cut, found {}", source_, slices.size());
+            fail(ErrorCode::corrupt, "{}: offsets: expected one tensor [N, d] to cut, found {}", source_,
+                 slices.size());
         const Slice whole = slices.front();
         const auto offsets_of = document_offsets(bounds, whole.rows, source_);
         slices.clear();
@@ -78,8 +79,8 @@ private:
     // Structures that share their parts could unfold without end; real files visit a node once.
     void count_visit() {
         if (++visits_ > 2 * p_.nodes.size() + 1000)
-            fail(ErrorCode::corrupt, "{}: pickle: expected each value about once, found {} visits of {} values", source_,
-                 visits_, p_.nodes.size());
+            fail(ErrorCode::corrupt, "{}: pickle: expected each value about once, found {} visits of {} values",
+                 source_, visits_, p_.nodes.size());
     }
 
     std::string key_text(Pickle::Ref ref) {
@@ -100,8 +101,8 @@ private:
         } else if (node.kind == Kind::dict) {
             add_dict(node);
         } else {
-            fail(ErrorCode::unsupported, "{}: expected a tensor, a list of tensors or a dict of tensors, found another value",
-                 source_);
+            fail(ErrorCode::unsupported,
+                 "{}: expected a tensor, a list of tensors or a dict of tensors, found another value", source_);
         }
     }
 
@@ -110,7 +111,8 @@ private:
         const Pickle::Node* vectors = nullptr;
         for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
             const auto& key = p_.at(items[i]);
-            if (key.kind == Kind::text && part_names::is(part_names::vectors, key.view())) vectors = &p_.at(items[i + 1]);
+            if (key.kind == Kind::text && part_names::is(part_names::vectors, key.view()))
+                vectors = &p_.at(items[i + 1]);
         }
         if (vectors == nullptr) return add_dict(node);
         for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
@@ -123,7 +125,8 @@ private:
         collect_vectors(*vectors);
     }
     void collect_ids(const Pickle::Node& node) {
-        if (node.kind != Kind::list) fail(ErrorCode::unsupported, "{}: ids: expected a list, found another value", source_);
+        if (node.kind != Kind::list)
+            fail(ErrorCode::unsupported, "{}: ids: expected a list, found another value", source_);
         ids.clear();
         for (const auto ref : p_.items(node)) ids.push_back(key_text(ref));
     }
@@ -136,13 +139,15 @@ private:
             fail(ErrorCode::unsupported, "{}: offsets: expected a list or a tensor, found another value", source_);
         bounds.clear();
         for (const auto ref : p_.items(node)) {
-            if (p_.at(ref).kind != Kind::integer) fail(ErrorCode::corrupt, "{}: offsets: expected whole numbers", source_);
+            if (p_.at(ref).kind != Kind::integer)
+                fail(ErrorCode::corrupt, "{}: offsets: expected whole numbers", source_);
             bounds.push_back(p_.at(ref).number);
         }
     }
 
     void add_list(const Pickle::Node& node, int depth) {
-        if (depth > max_depth) fail(ErrorCode::corrupt, "{}: expected lists nested at most {} deep", source_, max_depth);
+        if (depth > max_depth)
+            fail(ErrorCode::corrupt, "{}: expected lists nested at most {} deep", source_, max_depth);
         count_visit();
         for (const auto ref : p_.items(node)) {
             const auto& item = p_.at(ref);
@@ -193,12 +198,13 @@ private:
         check_document(0, slice.dim, type, source_, "document " + std::to_string(slices.size()));
         // An empty tensor may claim any number of documents.
         if (batch > 1 && slice.rows == 0)
-            fail(ErrorCode::corrupt, "{}: document {}: expected rows, found {}", source_, slices.size(), describe(type, shape));
+            fail(ErrorCode::corrupt, "{}: document {}: expected rows, found {}", source_, slices.size(),
+                 describe(type, shape));
         // Documents may share a storage, but a small file must not unfold into a huge collection.
         used_ += batch * slice.rows * slice.dim;
         if (used_ / 4 > stored_)
-            fail(ErrorCode::corrupt, "{}: expected documents to share little, found {} elements out of {} stored", source_,
-                 used_, stored_);
+            fail(ErrorCode::corrupt, "{}: expected documents to share little, found {} elements out of {} stored",
+                 source_, used_, stored_);
         for (std::uint64_t b = 0; b < batch; ++b) {
             slices.push_back(slice);
             slice.offset += t.dimensions == 3 ? t.stride[0] : 0;
@@ -214,7 +220,8 @@ private:
 
 class TorchSource : public VectorSource {
 public:
-    TorchSource(std::unique_ptr<ZipArchive> archive, const std::string& stem, const std::vector<std::int64_t>& boundaries)
+    TorchSource(std::unique_ptr<ZipArchive> archive, const std::string& stem,
+                const std::vector<std::int64_t>& boundaries)
         : archive_(std::move(archive)) {
         const auto* entry = pickle_entry(*archive_);
         prefix_ = entry->name.substr(0, entry->name.size() - std::strlen("data.pkl"));
@@ -266,7 +273,8 @@ private:
             const std::string name = prefix_ + "data/" + storage.key;
             const auto found = entries.find(name);
             if (found == entries.end())
-                fail(ErrorCode::corrupt, "{}: expected an entry '{}' with a tensor's data, found none", archive_->name(), name);
+                fail(ErrorCode::corrupt, "{}: expected an entry '{}' with a tensor's data, found none",
+                     archive_->name(), name);
             const std::uint64_t shape[] = {storage.elements};
             checked_bytes(storage.type, shape, found->second->size, archive_->name(), "entry '" + name + "'");
             storages_.push_back({storage.type, storage.elements, found->second});
@@ -275,7 +283,8 @@ private:
     void name_documents(std::vector<std::string>& ids) {
         if (ids.empty()) return;
         if (ids.size() != slices_.size())
-            fail(ErrorCode::corrupt, "{}: ids: expected {} of them, found {}", archive_->name(), slices_.size(), ids.size());
+            fail(ErrorCode::corrupt, "{}: ids: expected {} of them, found {}", archive_->name(), slices_.size(),
+                 ids.size());
         for (std::size_t i = 0; i < ids.size(); ++i) slices_[i].id = std::move(ids[i]);
     }
     std::span<const std::byte> bytes_of(std::uint32_t storage, std::uint64_t first, std::uint64_t count) {

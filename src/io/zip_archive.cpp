@@ -22,7 +22,8 @@ public:
     Reader(zip_t* archive, const ZipArchive::Entry& entry, const ByteSource& source)
         : entry_(entry), source_(source), file_(zip_fopen_index(archive, entry.index, 0)) {
         if (file_ == nullptr)
-            fail(ErrorCode::corrupt, "{}: entry '{}': cannot be opened: {}", source.name, entry.name, zip_strerror(archive));
+            fail(ErrorCode::corrupt, "{}: entry '{}': cannot be opened: {}", source.name, entry.name,
+                 zip_strerror(archive));
     }
     ~Reader() override { zip_fclose(file_); }
     Reader(const Reader&) = delete;
@@ -59,8 +60,9 @@ public:
         if (position == position_) return;
         if (!entry_.stored) {
             if (position < position_)
-                fail(ErrorCode::unsupported, "{}: entry '{}': expected it stored, found it deflated and read out of order",
-                     source_.name, entry_.name);
+                fail(ErrorCode::unsupported,
+                     "{}: entry '{}': expected it stored, found it deflated and read out of order", source_.name,
+                     entry_.name);
             return skip(position - position_);
         }
         if (position > entry_.size || zip_fseek(file_, static_cast<zip_int64_t>(position), SEEK_SET) != 0)
@@ -145,14 +147,17 @@ ZipArchive::ZipArchive(ByteSource source) : source_(std::move(source)), handle_(
         const std::string name = stat.name;
         if (!name.empty() && name.back() == '/') continue;
         if (stat.comp_method != ZIP_CM_STORE && stat.comp_method != ZIP_CM_DEFLATE)
-            fail(ErrorCode::unsupported, "{}: entry '{}': expected it stored or deflated, found method {}", source_.name,
-                 name, stat.comp_method);
+            fail(ErrorCode::unsupported, "{}: entry '{}': expected it stored or deflated, found method {}",
+                 source_.name, name, stat.comp_method);
         if ((stat.valid & ZIP_STAT_ENCRYPTION_METHOD) != 0 && stat.encryption_method != ZIP_EM_NONE)
             fail(ErrorCode::unsupported, "{}: entry '{}': expected no encryption, found some", source_.name, name);
         const bool stored = stat.comp_method == ZIP_CM_STORE;
         const std::uint64_t most =
-            stored ? stat.comp_size : (stat.comp_size > UINT64_MAX / max_deflate_ratio ? UINT64_MAX : stat.comp_size * max_deflate_ratio);
-        if (stat.comp_size > source_.bytes.size() || stat.size > most || __builtin_add_overflow(total, stat.size, &total))
+            stored
+                ? stat.comp_size
+                : (stat.comp_size > UINT64_MAX / max_deflate_ratio ? UINT64_MAX : stat.comp_size * max_deflate_ratio);
+        if (stat.comp_size > source_.bytes.size() || stat.size > most ||
+            __builtin_add_overflow(total, stat.size, &total))
             fail(ErrorCode::corrupt, "{}: entry '{}': expected at most {} bytes out of its {} in the archive, found {}",
                  source_.name, name, most, stat.comp_size, stat.size);
         entries_.push_back({name, index, stat.size, stored});
@@ -176,8 +181,8 @@ std::unique_ptr<ZipEntryReader> ZipArchive::open(const Entry& entry) const {
 
 std::vector<std::byte> ZipArchive::read(const Entry& entry, std::uint64_t limit) const {
     if (entry.size > limit)
-        fail(ErrorCode::unsupported, "{}: entry '{}': expected at most {} bytes, found {}", source_.name, entry.name, limit,
-             entry.size);
+        fail(ErrorCode::unsupported, "{}: entry '{}': expected at most {} bytes, found {}", source_.name, entry.name,
+             limit, entry.size);
     const auto reader = open(entry);
     const auto bytes = reader->take(entry.size);
     return {bytes.begin(), bytes.end()};

@@ -22,9 +22,9 @@ namespace {
 constexpr std::size_t block_rows = 1024;
 constexpr float largest_half = 65504.0f;
 
-// How far from 1 rounding alone moves a unit vector's norm, with room for encoders that normalise
-// in half precision before they widen to float.
-double norm_tolerance(ScalarType type) { return type == ScalarType::bf16 ? 1e-2 : 2e-3; }
+// Most encoders normalise in bfloat16, which leaves norms up to half a percent off whatever the
+// type they are stored in later; such vectors count as unit and stay exactly as they are.
+constexpr double norm_tolerance = 1e-2;
 
 std::vector<std::string> read_ids(const std::filesystem::path& path) {
     const ByteSource bytes = map_bytes(path);
@@ -57,17 +57,19 @@ public:
     }
 
     ImportReport run() {
+        read_judgements();
         for (const auto& path : options_.sources) import_source(path);
         if (ids_ && position_ != ids_->size())
-            fail(ErrorCode::corrupt, "{}: ids: expected {} of them, one a document, found {}", options_.ids.string(), position_,
-                 ids_->size());
+            fail(ErrorCode::corrupt, "{}: ids: expected {} of them, one a document, found {}", options_.ids.string(),
+                 position_, ids_->size());
         if (!stream_) fail(ErrorCode::corrupt, "{}: expected documents, found none", options_.sources.front().string());
         report_.documents = stream_->documents();
         report_.vectors = stream_->vectors();
         if (report_.documents == 0)
-            fail(ErrorCode::corrupt, "{}: expected documents, found only empty ones", options_.sources.front().string());
-        write_judgements();
+            fail(ErrorCode::corrupt, "{}: expected documents, found only empty ones",
+                 options_.sources.front().string());
         report_.bytes = stream_->commit(metadata());
+        if (!options_.qrels_out.empty()) write_qrels(options_.qrels_out, judgements_);
         return std::move(report_);
     }
 
@@ -87,8 +89,7 @@ private:
             if (progress_ && alone) progress_({"import", "documents", count, source->size(), {}});
         }
         report_.sources.push_back({name_, source->form(), count});
-        if (progress_ && !alone)
-            progress_({"import", "sources", report_.sources.size(), options_.sources.size(), {}});
+        if (progress_ && !alone) progress_({"import", "sources", report_.sources.size(), options_.sources.size(), {}});
     }
 
     std::string take_id(const SourceDocument& document) {
@@ -98,11 +99,11 @@ private:
                  options_.ids.string(), ids_->size());
         std::string id = ids_ ? (*ids_)[position] : document.id.empty() ? std::to_string(position) : document.id;
         if (id.empty() || id.find('\n') != std::string::npos || !is_utf8(id))
-            fail(ErrorCode::corrupt, "{}: id of document {}: expected UTF-8 text without line breaks, found '{}'", name_,
-                 position, id);
+            fail(ErrorCode::corrupt, "{}: id of document {}: expected UTF-8 text without line breaks, found '{}'",
+                 name_, position, id);
         if (!seen_.insert(id).second)
-            fail(ErrorCode::corrupt, "{}: ids: expected unique ids, found '{}' twice; --ids names documents otherwise", name_,
-                 id);
+            fail(ErrorCode::corrupt, "{}: ids: expected unique ids, found '{}' twice; --ids names documents otherwise",
+                 name_, id);
         return id;
     }
 
@@ -112,8 +113,9 @@ private:
         if (v.rows > 0) {
             if (report_.dim == 0) report_.dim = v.dim;
             if (v.dim != report_.dim)
-                fail(ErrorCode::corrupt, "{}: document '{}': expected {} dimensions like the documents before, found {}",
-                     name_, id, report_.dim, v.dim);
+                fail(ErrorCode::corrupt,
+                     "{}: document '{}': expected {} dimensions like the documents before, found {}", name_, id,
+                     report_.dim, v.dim);
             if (!stream_) stream_.emplace(options_.output, v.dim, options_.type);
         }
         PatchGrid grid = document.grid.known() ? document.grid : options_.grid;
@@ -131,7 +133,8 @@ private:
         if (kept > 0) return stream_->end_document(id, grid);
         if (!options_.drop_empty)
             fail(ErrorCode::corrupt,
-                 "{}: document '{}': expected at least one vector that is not zero, found {}; --drop-empty leaves it out",
+                 "{}: document '{}': expected at least one vector that is not zero, found {}; --drop-empty leaves it "
+                 "out",
                  name_, id, v.rows == 0 ? "no rows" : fmt::format("{} zero rows", v.rows));
         ++report_.empty_dropped;
     }
@@ -156,10 +159,11 @@ private:
                 continue;
             }
             const double norm = std::sqrt(squares);
-            if (std::abs(norm - 1) > norm_tolerance(block.type)) {
+            if (std::abs(norm - 1) > norm_tolerance) {
                 ++report_.not_unit;
                 if (!options_.keep_norms) {
-                    for (std::size_t j = 0; j < dim; ++j) row[j] = static_cast<float>(static_cast<double>(row[j]) / norm);
+                    for (std::size_t j = 0; j < dim; ++j)
+                        row[j] = static_cast<float>(static_cast<double>(row[j]) / norm);
                     changed = true;
                 } else if (options_.type == ScalarType::f16 && norm > largest_half) {
                     check_half_range(id, first + r, row, dim);
@@ -177,7 +181,8 @@ private:
         const std::size_t row_bytes = dim * scalar_size(options_.type);
         const bool boxed = !document.boxes.empty();
         if (!changed && keep_.size() == block.rows) {
-            stream_->append(block, boxed ? document.boxes.subspan(4 * first, 4 * block.rows) : std::span<const float>());
+            stream_->append(block,
+                            boxed ? document.boxes.subspan(4 * first, 4 * block.rows) : std::span<const float>());
             return;
         }
         packed_.resize(keep_.size() * row_bytes);
@@ -185,8 +190,9 @@ private:
         for (std::size_t k = 0; k < keep_.size(); ++k) {
             const std::size_t r = keep_[k];
             from_float({values_.data() + r * dim, dim}, options_.type, packed_.data() + k * row_bytes);
-            if (boxed) boxes_.insert(boxes_.end(), document.boxes.begin() + static_cast<std::ptrdiff_t>(4 * (first + r)),
-                                     document.boxes.begin() + static_cast<std::ptrdiff_t>(4 * (first + r) + 4));
+            if (boxed)
+                boxes_.insert(boxes_.end(), document.boxes.begin() + static_cast<std::ptrdiff_t>(4 * (first + r)),
+                              document.boxes.begin() + static_cast<std::ptrdiff_t>(4 * (first + r) + 4));
         }
         stream_->append({packed_.data(), options_.type, keep_.size(), dim}, boxes_);
     }
@@ -194,28 +200,30 @@ private:
     [[noreturn]] void refuse_row(const std::string& id, std::size_t r, const float* row, std::size_t dim) const {
         std::size_t j = 0;
         while (j + 1 < dim && std::isfinite(row[j])) ++j;
-        fail(ErrorCode::corrupt, "{}: document '{}': row {}: expected finite numbers, found {} in column {}", name_, id, r,
-             row[j], j);
+        fail(ErrorCode::corrupt, "{}: document '{}': row {}: expected finite numbers, found {} in column {}", name_, id,
+             r, row[j], j);
     }
     void check_half_range(const std::string& id, std::size_t r, const float* row, std::size_t dim) const {
         for (std::size_t j = 0; j < dim; ++j) {
             if (std::abs(row[j]) > largest_half)
-                fail(ErrorCode::unsupported, "{}: document '{}': row {}: expected values up to {} for F16, found {}; use "
-                     "--dtype f32", name_, id, r, largest_half, row[j]);
+                fail(ErrorCode::unsupported,
+                     "{}: document '{}': row {}: expected values up to {} for F16, found {}; use "
+                     "--dtype f32",
+                     name_, id, r, largest_half, row[j]);
         }
     }
 
-    void write_judgements() {
+    // Before any work, so that a folder without judgements is refused early.
+    void read_judgements() {
         if (options_.qrels_out.empty()) return;
-        Judgements all;
         for (const auto& path : options_.sources) {
             if (!is_cache_folder(path)) continue;
-            for (auto& [query, documents] : read_cache_judgements(path)) all[query].merge(documents);
+            for (auto& [query, documents] : read_cache_judgements(path)) judgements_[query].merge(documents);
         }
-        if (all.empty())
-            fail(ErrorCode::invalid_argument, "--qrels-out: expected a cache folder with meta.json as source, found none");
-        write_qrels(options_.qrels_out, all);
-        report_.judged_queries = all.size();
+        if (judgements_.empty())
+            fail(ErrorCode::invalid_argument,
+                 "--qrels-out: expected a cache folder with meta.json as source, found none");
+        report_.judged_queries = judgements_.size();
     }
 
     std::map<std::string, std::string> metadata() const {
@@ -237,6 +245,7 @@ private:
     const Progress& progress_;
     ImportReport report_;
     std::optional<std::vector<std::string>> ids_;
+    Judgements judgements_;
     std::optional<MultiVectorStream> stream_;
     std::unordered_set<std::string> seen_;
     std::string name_;

@@ -30,14 +30,17 @@ PatchGrid parse_grid(const std::string& text) {
     const auto first = std::from_chars(text.data(), end, grid.columns);
     const bool cross = first.ec == std::errc() && first.ptr != end && (*first.ptr == 'x' || *first.ptr == 'X');
     const auto second = cross ? std::from_chars(first.ptr + 1, end, grid.rows) : first;
-    if (!cross || second.ec != std::errc() || second.ptr != end || !grid.known() || grid.columns > 65536 || grid.rows > 65536)
+    if (!cross || second.ec != std::errc() || second.ptr != end || !grid.known() || grid.columns > 65536 ||
+        grid.rows > 65536)
         fail(ErrorCode::invalid_argument, "--grid: expected COLUMNSxROWS such as 32x32, found '{}'", text);
     return grid;
 }
 
 std::string size_text(std::uint64_t bytes) {
     const auto b = static_cast<double>(bytes);
-    return b >= 1e9 ? fmt::format("{:.2f} GB", b / 1e9) : b >= 1e6 ? fmt::format("{:.1f} MB", b / 1e6) : fmt::format("{:.1f} KB", b / 1e3);
+    return b >= 1e9   ? fmt::format("{:.2f} GB", b / 1e9)
+           : b >= 1e6 ? fmt::format("{:.1f} MB", b / 1e6)
+                      : fmt::format("{:.1f} KB", b / 1e3);
 }
 
 void print_json(const Options& o, const ImportReport& r) {
@@ -54,7 +57,8 @@ void print_json(const Options& o, const ImportReport& r) {
     out["grids_dropped"] = r.grids_dropped;
     out["bytes"] = r.bytes;
     if (r.judged_queries > 0) out["judged_queries"] = r.judged_queries;
-    for (const auto& s : r.sources) out["sources"].push_back({{"path", s.path}, {"form", s.form}, {"documents", s.documents}});
+    for (const auto& s : r.sources)
+        out["sources"].push_back({{"path", s.path}, {"form", s.form}, {"documents", s.documents}});
     fmt::print("{}\n", out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 

@@ -37,12 +37,12 @@ struct ImportReport {
     std::size_t dim = 0;
     ScalarType type = ScalarType::f16;
     std::uint64_t zero_rows_dropped = 0;
-    std::uint64_t not_unit = 0;        ///< vectors whose norm is not 1 within rounding of their type
-    bool normalised = true;            ///< those were normalised
-    std::size_t empty_dropped = 0;     ///< documents left out
-    std::size_t grids_dropped = 0;     ///< documents whose grid no longer fits because zero rows lay within
-    std::uint64_t bytes = 0;           ///< of the file written
-    std::size_t judged_queries = 0;    ///< with judgements, when those were written
+    std::uint64_t not_unit = 0;      ///< vectors whose norm is not 1 within rounding of their type
+    bool normalised = true;          ///< those were normalised
+    std::size_t empty_dropped = 0;   ///< documents left out
+    std::size_t grids_dropped = 0;   ///< documents whose grid no longer fits because zero rows lay within
+    std::uint64_t bytes = 0;         ///< of the file written
+    std::size_t judged_queries = 0;  ///< with judgements, when those were written
 };
 
 /// Any supported source to a multi-vector file: keeps order, drops zero rows, normalises, refuses
