@@ -1,6 +1,19 @@
 #include "marginmerge/core/error.h"
 
+#include "core/fail.h"
+
 namespace marginmerge {
+
+std::string one_line(std::string text) {
+    constexpr std::size_t longest = 1000;
+    if (text.size() > longest) {
+        text.resize(longest);
+        text += "...";
+    }
+    for (char& c : text)
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
+    return text;
+}
 
 const char* to_string(ErrorCode code) {
     switch (code) {

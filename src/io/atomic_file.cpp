@@ -1,6 +1,6 @@
 #include "io/atomic_file.h"
 
-#include <fcntl.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/fail.h"
+#include "io/file_system.h"
 
 namespace marginmerge {
 
@@ -16,27 +17,33 @@ namespace {
 
 std::atomic<unsigned> counter{0};
 
-void sync_directory(const std::filesystem::path& file) {
-    const auto directory = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
-    const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return;  // some file systems refuse; the rename itself has already happened
-    ::fsync(fd);
-    ::close(fd);
+std::filesystem::path folder_of(const std::filesystem::path& file) {
+    return file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+}
+
+[[noreturn]] void refuse(const std::filesystem::path& path, const char* what, int error) {
+    fail(ErrorCode::io, "{}: cannot {}: {}", path.string(), what, std::strerror(error));
 }
 
 }  // namespace
 
 AtomicFile::AtomicFile(const std::filesystem::path& final_path) : final_path_(final_path) {
+    // A rename onto a folder fails, but only after all the work.
+    std::error_code ignored;
+    if (std::filesystem::is_directory(final_path_, ignored)) refuse(final_path_, "write", EISDIR);
     temporary_path_ = final_path_;
     temporary_path_ += ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(counter++);
-    fd_ = ::open(temporary_path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (fd_ < 0) fail(ErrorCode::io, "{}: cannot create: {}", temporary_path_.string(), std::strerror(errno));
+    int error = file_system().create_unnamed(folder_of(final_path_), fd_);
+    if (error == ENOTSUP) {
+        error = file_system().create(temporary_path_, fd_);
+        named_ = error == 0;
+    }
+    if (error != 0) refuse(final_path_, "create", error);
 }
 
 AtomicFile::~AtomicFile() {
-    if (fd_ < 0) return;
-    ::close(fd_);
-    ::unlink(temporary_path_.c_str());
+    if (fd_ >= 0) ::close(fd_);
+    if (named_) file_system().remove(temporary_path_);
 }
 
 void AtomicFile::append(std::span<const std::byte> bytes) {
@@ -46,26 +53,39 @@ void AtomicFile::append(std::span<const std::byte> bytes) {
 
 void AtomicFile::write_at(std::uint64_t position, std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
-        const ssize_t written = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(position));
-        if (written < 0) {
-            if (errno == EINTR) continue;
-            fail(ErrorCode::io, "{}: cannot write: {}", final_path_.string(), std::strerror(errno));
-        }
-        bytes = bytes.subspan(static_cast<std::size_t>(written));
-        position += static_cast<std::uint64_t>(written);
+        std::size_t written = 0;
+        const int error = file_system().write_at(fd_, position, bytes, written);
+        if (error == EINTR) continue;
+        if (error != 0) refuse(final_path_, "write", error);
+        bytes = bytes.subspan(written);
+        position += written;
+    }
+}
+
+void AtomicFile::read_at(std::uint64_t position, std::span<std::byte> bytes) const {
+    while (!bytes.empty()) {
+        const ssize_t count = ::pread(fd_, bytes.data(), bytes.size(), static_cast<off_t>(position));
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) refuse(final_path_, "read back", count < 0 ? errno : EIO);
+        bytes = bytes.subspan(static_cast<std::size_t>(count));
+        position += static_cast<std::uint64_t>(count);
     }
 }
 
 void AtomicFile::commit() {
-    if (::fsync(fd_) != 0) fail(ErrorCode::io, "{}: cannot sync: {}", final_path_.string(), std::strerror(errno));
+    FileSystem& system = file_system();
+    if (const int error = system.sync(fd_); error != 0) refuse(final_path_, "sync", error);
+    if (!named_) {
+        if (const int error = system.link(fd_, temporary_path_); error != 0) refuse(final_path_, "name", error);
+        named_ = true;
+    }
     ::close(fd_);
     fd_ = -1;
-    if (::rename(temporary_path_.c_str(), final_path_.c_str()) != 0) {
-        const int error = errno;
-        ::unlink(temporary_path_.c_str());
-        fail(ErrorCode::io, "{}: cannot rename into place: {}", final_path_.string(), std::strerror(error));
-    }
-    sync_directory(final_path_);
+    if (const int error = system.rename(temporary_path_, final_path_); error != 0)
+        refuse(final_path_, "rename into place", error);
+    named_ = false;
+    // Some file systems refuse to sync a folder; the file itself is already whole and in place.
+    system.sync_directory(folder_of(final_path_));
 }
 
 void write_text_file(const std::filesystem::path& path, std::string_view text) {

@@ -11,6 +11,9 @@ namespace marginmerge {
 
 namespace {
 
+// Wider than any encoder; what a lying header could claim beyond it is not worth trying.
+constexpr std::uint64_t max_columns = 65536;
+
 std::vector<std::string> split_ids(std::span<const std::uint8_t> bytes, std::size_t n, const std::string& source) {
     std::vector<std::string> ids;
     if (n == 0) return ids;
@@ -39,6 +42,15 @@ ScalarType vector_type(const TensorInfo& t, const std::string& source) {
     }
 }
 
+template <class T>
+std::span<const T> columns_of(const SafetensorsFile& file, const char* name, DType type, std::uint64_t columns) {
+    const auto span = file.require_span<T>(name, type, 2);
+    const std::uint64_t found = file.find(name)->shape[1];
+    if (found != columns)
+        fail(ErrorCode::corrupt, "{}: tensor '{}': expected {} columns, found {}", file.path(), name, columns, found);
+    return span;
+}
+
 void check_schema(const SafetensorsFile& file) {
     const auto schema = file.metadata().find("schema");
     if (schema != file.metadata().end() && schema->second != multi_vector_schema)
@@ -59,11 +71,12 @@ DType to_dtype(ScalarType type) {
 MultiVectorParts read_multi_vector_layout(const SafetensorsFile& file) {
     MultiVectorParts p;
     p.offsets = file.require_span<std::int64_t>("offsets", DType::i64, 1);
-    if (p.offsets.empty()) fail(ErrorCode::corrupt, "{}: offsets: expected at least one entry, found none", file.path());
+    if (p.offsets.empty())
+        fail(ErrorCode::corrupt, "{}: offsets: expected at least one entry, found none", file.path());
     if (file.find("ids") != nullptr)
         p.ids = split_ids(file.require_span<std::uint8_t>("ids", DType::u8, 1), p.offsets.size() - 1, file.path());
-    if (file.find("grid") != nullptr) p.grid = file.require_span<std::int32_t>("grid", DType::i32, 2);
-    if (file.find("boxes") != nullptr) p.boxes = file.require_span<float>("boxes", DType::f32, 2);
+    if (file.find("grid") != nullptr) p.grid = columns_of<std::int32_t>(file, "grid", DType::i32, 2);
+    if (file.find("boxes") != nullptr) p.boxes = columns_of<float>(file, "boxes", DType::f32, 4);
     if (file.find("source_offsets") != nullptr) {
         p.source_offsets = file.require_span<std::int64_t>("source_offsets", DType::i64, 1);
         p.owner = file.require_span<std::int32_t>("owner", DType::i32, 1);
@@ -74,12 +87,19 @@ MultiVectorParts read_multi_vector_layout(const SafetensorsFile& file) {
 }
 
 MultiVectorSet read_multi_vectors(const std::filesystem::path& path) {
-    const SafetensorsFile file(path);
+    return read_multi_vectors(SafetensorsFile(path));
+}
+
+MultiVectorSet read_multi_vectors(const SafetensorsFile& file) {
     check_schema(file);
     const TensorInfo* vectors = file.find("vectors");
     if (vectors == nullptr) fail(ErrorCode::corrupt, "{}: expected a tensor 'vectors', found none", file.path());
     const ScalarType type = vector_type(*vectors, file.path());
     file.require("vectors", vectors->type, 2);
+
+    if (vectors->shape[1] == 0 || vectors->shape[1] > max_columns)
+        fail(ErrorCode::corrupt, "{}: tensor 'vectors': expected 1 to {} columns, found {}", file.path(), max_columns,
+             vectors->shape[1]);
 
     MultiVectorParts p = read_multi_vector_layout(file);
     p.vectors = {file.bytes(*vectors).data(), type, vectors->shape[0], vectors->shape[1]};

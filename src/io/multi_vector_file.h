@@ -17,6 +17,8 @@ inline constexpr const char* schema_version = "1";
 /// Opens our multi-vector layout, memory-mapped. Files without a schema entry are accepted when
 /// the tensors are there; another schema or a newer version is refused.
 MultiVectorSet read_multi_vectors(const std::filesystem::path& path);
+/// The same from any bytes, for example an HTTP body; the set borrows them.
+MultiVectorSet read_multi_vectors(const SafetensorsFile& file);
 
 /// Everything of an open file but its vectors: offsets, ids, grid, boxes and owners, for files that hold the vectors in
 /// a form of their own. Nothing is checked yet; the constructor of MultiVectorSet does.

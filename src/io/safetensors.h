@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "io/atomic_file.h"
-#include "io/mapped_file.h"
+#include "io/byte_source.h"
 
 namespace marginmerge {
 
@@ -41,14 +41,17 @@ struct TensorInfo {
 /// inside the file.
 class SafetensorsFile {
 public:
-    explicit SafetensorsFile(const std::filesystem::path& path);
+    explicit SafetensorsFile(const std::filesystem::path& path) : SafetensorsFile(map_bytes(path)) {}
+    /// The same from any bytes, for example an HTTP body.
+    explicit SafetensorsFile(ByteSource source);
 
-    std::string path() const { return file_.path().string(); }
+    const std::string& path() const { return source_.name; }
     const std::vector<TensorInfo>& tensors() const { return tensors_; }  ///< in file order
     const TensorInfo* find(std::string_view name) const;
     std::span<const std::byte> bytes(const TensorInfo& tensor) const;
     const std::map<std::string, std::string>& metadata() const { return metadata_; }
-    std::shared_ptr<const void> keep_alive() const { return file_.keep_alive(); }
+    std::shared_ptr<const void> keep_alive() const { return source_.storage; }
+    const ByteSource& source() const { return source_; }
 
     /// A tensor that must exist with this type and number of dimensions; errors name the file.
     const TensorInfo& require(std::string_view name, DType type, std::size_t dimensions) const;
@@ -64,7 +67,7 @@ public:
 private:
     void check_alignment(const TensorInfo& info, std::size_t alignment) const;
 
-    MappedFile file_;
+    ByteSource source_;
     std::uint64_t data_begin_ = 0;
     std::vector<TensorInfo> tensors_;
     std::map<std::string, std::string> metadata_;

@@ -22,8 +22,8 @@ constexpr DTypeRow dtypes[] = {{DType::boolean, "BOOL", 1}, {DType::u8, "U8", 1}
                                {DType::f32, "F32", 4},      {DType::u64, "U64", 8}, {DType::i64, "I64", 8},
                                {DType::f64, "F64", 8}};
 
-// A million tensors of names and shapes fit; a larger header is a mistake or an attack.
-constexpr std::uint64_t max_header = 256U << 20;
+// The limit of the format's own library; a larger header is a mistake or an attack.
+constexpr std::uint64_t max_header = 100'000'000;
 
 std::uint64_t unsigned_field(const json& value, const std::string& source, const std::string& field) {
     if (!value.is_number_unsigned())
@@ -103,17 +103,17 @@ void parse_safetensors_header(std::string_view text, std::uint64_t data_size, co
              data_size);
 }
 
-SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path) {
-    const auto all = file_.bytes();
-    if (all.size() < 8) fail(ErrorCode::corrupt, "{}: expected at least 8 bytes, found {}", path.string(), all.size());
+SafetensorsFile::SafetensorsFile(ByteSource source) : source_(std::move(source)) {
+    const auto all = source_.bytes;
+    if (all.size() < 8) fail(ErrorCode::corrupt, "{}: expected at least 8 bytes, found {}", path(), all.size());
     std::uint64_t length = 0;
     std::memcpy(&length, all.data(), 8);
     if (length > max_header || length > all.size() - 8)
-        fail(ErrorCode::corrupt, "{}: header length: expected at most {}, found {}", path.string(),
+        fail(ErrorCode::corrupt, "{}: header length: expected at most {}, found {}", path(),
              std::min<std::uint64_t>(max_header, all.size() - 8), length);
     data_begin_ = 8 + length;
     const std::string_view text(reinterpret_cast<const char*>(all.data()) + 8, length);
-    parse_safetensors_header(text, all.size() - data_begin_, path.string(), tensors_, metadata_);
+    parse_safetensors_header(text, all.size() - data_begin_, path(), tensors_, metadata_);
 }
 
 const TensorInfo* SafetensorsFile::find(std::string_view name) const {
@@ -123,7 +123,7 @@ const TensorInfo* SafetensorsFile::find(std::string_view name) const {
 }
 
 std::span<const std::byte> SafetensorsFile::bytes(const TensorInfo& t) const {
-    return file_.bytes().subspan(data_begin_ + t.begin, t.end - t.begin);
+    return source_.bytes.subspan(data_begin_ + t.begin, t.end - t.begin);
 }
 
 const TensorInfo& SafetensorsFile::require(std::string_view name, DType type, std::size_t dimensions) const {

@@ -1,6 +1,7 @@
 #include "io/text_lines.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace marginmerge {
 
@@ -44,6 +45,25 @@ std::vector<std::string_view> split_fields(std::string_view line) {
         begin = line.find_first_not_of(blanks, end);
     }
     return fields;
+}
+
+bool is_utf8(std::string_view text) {
+    std::size_t i = 0;
+    while (i < text.size()) {
+        const auto lead = static_cast<unsigned char>(text[i++]);
+        if (lead < 0x80) continue;
+        const std::size_t more = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : 1;
+        if (lead < 0xC2 || lead > 0xF4 || text.size() - i < more) return false;
+        std::uint32_t c = lead & (0x3FU >> more);
+        for (std::size_t j = 0; j < more; ++j) {
+            const auto next = static_cast<unsigned char>(text[i++]);
+            if ((next & 0xC0) != 0x80) return false;
+            c = (c << 6) | (next & 0x3FU);
+        }
+        constexpr std::uint32_t least[] = {0, 0x80, 0x800, 0x10000};
+        if (c < least[more] || c > 0x10FFFF || (c >= 0xD800 && c < 0xE000)) return false;
+    }
+    return true;
 }
 
 }  // namespace marginmerge

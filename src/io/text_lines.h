@@ -26,4 +26,7 @@ private:
 /// otherwise between runs of blanks.
 std::vector<std::string_view> split_fields(std::string_view line);
 
+/// Well-formed UTF-8, no surrogates, nothing overlong.
+bool is_utf8(std::string_view text);
+
 }  // namespace marginmerge
