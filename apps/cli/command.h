@@ -26,5 +26,6 @@ Progress progress_bar(const Common& common);
 void register_compress(CLI::App& app);
 void register_inspect(CLI::App& app);
 void register_encode(CLI::App& app);
+void register_serve(CLI::App& app);
 
 }  // namespace marginmerge::cli
