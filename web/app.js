@@ -142,6 +142,8 @@ function readAddress() {
   search().then(() => { if (open) openPage(open); });
 }
 
+const narrow = () => window.matchMedia("(max-width: 1000px)").matches;
+
 // ---- queries
 
 function setQuery(query, name) {
@@ -216,6 +218,8 @@ async function search() {
     showHits();
     writeAddress();
     if (state.openId && detail.isOpen()) openPage(state.openId);
+    else if (!state.greeted && state.hits.length && !narrow() && !location.hash.includes("page=")) openPage(state.hits[0].id);
+    state.greeted = true;
   } catch (error) {
     if (run !== state.run || error.name === "AbortError") return;
     state.hits = [];
@@ -242,13 +246,15 @@ function subtitle(hit) {
   return Object.entries(m).filter(([n, v]) => !["title", "image", "text_file"].includes(n) && typeof v !== "object").slice(0, 3).map(([n, v]) => `${n} ${v}`).join(" · ");
 }
 
-function hitItem(hit, index, list, top, rankBefore, depth) {
+// The bar compares the results shown with each other: full for the first, short for the last.
+function hitItem(hit, index, shown, rankBefore, depth) {
+  const top = shown[0].score, low = shown[shown.length - 1].score;
   const title = hit.metadata?.title || hit.id;
   const button = el(`button.hit${hit.id === state.openId ? ".open" : ""}`, { type: "button", "data-id": hit.id, "data-index": String(index), onclick: () => { state.selected = index; openPage(hit.id); } },
     el("span.rank", {}, String(hit.rank)),
     el("span.thumb", { "aria-hidden": "true" }, el("canvas", { "data-thumb": hit.id })),
     el("span", {}, el("span.title", {}, title), el("span.sub", {}, title === hit.id ? subtitle(hit) : [hit.id, subtitle(hit)].filter(Boolean).join(" · "))),
-    el("span.scorebox", {}, el("span", {}, hit.score.toFixed(2)), el("span.scoreline", { "aria-hidden": "true" }, el("i", { style: `width:${Math.max(2, (100 * hit.score) / top)}%` })), badge(hit.rank, rankBefore, depth)));
+    el("span.scorebox", {}, el("span", {}, hit.score.toFixed(2)), el("span.scoreline", { "aria-hidden": "true" }, el("i", { style: `width:${8 + 92 * Math.max(0, (hit.score - low) / Math.max(1e-9, top - low))}%` })), badge(hit.rank, rankBefore, depth)));
   return el("li", {}, button);
 }
 
@@ -267,8 +273,7 @@ function showHits(error) {
           : ["No page passes the filter", "Loosen or clear it to see results."];
     list.replaceChildren(el("li.empty", {}, el("strong", {}, none[0]), none[1]));
   } else {
-    const top = Math.max(state.hits[0].score, 1e-9);
-    list.replaceChildren(...state.hits.map((h, i) => hitItem(h, i, "now", top, before ? rankIn(before, h.id) : null, depth)));
+    list.replaceChildren(...state.hits.map((h, i) => hitItem(h, i, state.hits, before ? rankIn(before, h.id) : null, depth)));
   }
   const side = $("side").checked && before;
   $("columns").classList.toggle("side", Boolean(side));
@@ -278,7 +283,7 @@ function showHits(error) {
     $("baseline-title").textContent = labelOf(baselineView());
     $("baseline-took").textContent = `${state.baselineTook < 10 ? state.baselineTook.toFixed(1) : Math.round(state.baselineTook)} ms`;
     const shown = before.slice(0, k);
-    $("baseline-hits").replaceChildren(...shown.map((h, i) => hitItem(h, i, "before", Math.max(shown[0].score, 1e-9), null, 0)));
+    $("baseline-hits").replaceChildren(...shown.map((h, i) => hitItem(h, i, shown, null, 0)));
   }
   summarise(before, k, rankIn);
   drawThumbs();
@@ -312,7 +317,7 @@ async function drawThumbs() {
       try {
         const key = `${view.name}\n${id}`;
         if (!known.has(key)) known.set(key, post("v1/explain", { ...state.query, id, view: view.name }));
-        const [page, image] = await Promise.all([known.get(key), state.stats.assets ? pageImage(id) : null]);
+        const [page, image] = await Promise.all([known.get(key), known.get(key).then((p) => (p.image ? pageImage(id) : null))]);
         if (run !== state.thumbRun || !canvas.isConnected) return;
         if (image) {
           canvas.replaceWith(el("img", { src: image.src, alt: "" }));
@@ -423,7 +428,7 @@ function moveSelection(step) {
   const focused = buttons.indexOf(document.activeElement);
   state.selected = Math.max(0, Math.min(buttons.length - 1, (focused >= 0 ? focused : state.selected) + step));
   buttons[state.selected].focus();
-  if (detail.isOpen() && !window.matchMedia("(max-width: 1000px)").matches) openPage(buttons[state.selected].dataset.id);
+  if (detail.isOpen() && !narrow()) openPage(buttons[state.selected].dataset.id);
 }
 
 document.addEventListener("keydown", (event) => {

@@ -17,7 +17,7 @@ export function close() {
 
 export function redraw() {
   for (const pane of state.panes) {
-    pane.drawn = drawPage(pane.canvas, pane.page, { mode: state.mode, token: state.token, image: state.image, hover: pane === state.hoverPane ? state.hover : -1, maxHeight: 640 });
+    pane.drawn = drawPage(pane.canvas, pane.page, { mode: state.mode, token: state.token, image: state.image, hover: pane === state.hoverPane ? state.hover : -1, maxHeight: Math.max(260, Math.min(560, window.innerHeight - 390)) });
   }
 }
 
@@ -32,10 +32,10 @@ function sentence() {
     const answered = tokens.length ? ` It answered ${tokens.slice(0, 8).join(", ")}${tokens.length > 8 ? " and more" : ""}.` : shown.tokens ? " It answered no token of this query." : "";
     return `Representative ${state.hover + 1} stands for ${plural(patches, "patch", "patches")}.${answered}`;
   }
-  if (!page.tokens) return "Each colour is one representative and the patches it stands for. Point at the page to see how many.";
+  if (!page.tokens || state.mode === "clusters") return "Each colour is one representative and the patches it stands for. Point at the page to see how many.";
   if (state.token === null) {
     const used = new Set(page.tokens.map((t) => t.representative)).size;
-    return `${plural(page.tokens.length, "query token")} found ${used === 1 ? "their" : "their"} best match among ${plural(page.vectors, "representative")}; ${used} of them answered. Bright patches gave most of the score ${page.score.toFixed(2)}. Choose a token to see its answer alone.`;
+    return `${plural(page.tokens.length, "query token")} found their best match among ${plural(page.vectors, "representative")}; ${used} of them answered. Bright patches gave most of the score ${page.score.toFixed(2)}. Choose a token to see its answer alone.`;
   }
   const t = page.tokens[state.token];
   if (t.representative < 0) return "This page has no vectors.";
@@ -111,7 +111,7 @@ export async function open(id, { query, view, baseline, onClose }) {
   const answers = query
     ? await Promise.all(wanted.map((v) => post("v1/explain", { ...query, id, view: v.name, similarities: true })))
     : [await get(`v1/pages/${encodeURIComponent(id)}`)];
-  const [image, text] = await Promise.all([pageImage(id), pageText(id)]);
+  const [image, text] = await Promise.all([answers[0].image ? pageImage(id) : null, answers[0].text ? pageText(id) : null]);
   if (state.id !== id) return;
   state.image = image;
   if (!query) state.mode = "clusters";
@@ -124,18 +124,19 @@ export async function open(id, { query, view, baseline, onClose }) {
   const legend = el("canvas", { "aria-hidden": "true" });
   const title = page.metadata?.title || id;
   const best = Math.max(...(page.tokens || []).map((t) => t.score), 1e-9);
+  const orphans = answers.some((a) => a.owner.includes(-1));
   const unknown = !page.boxes && !page.grid;
   panel.replaceChildren(
     el("div.detail-head", {}, el("div", {}, el("h2", {}, title), title === id ? null : el("p.muted.small", {}, id)),
       el("button.icon-button", { type: "button", id: "detail-close", "aria-label": "Close", onclick: onClose }, "✕")),
     el("div.detail-bar", {}, el("div.seg", { role: "group", "aria-label": "What to draw" }, query ? mode("heat", "Heat map") : null, mode("clusters", "Clusters"), mode("plain", image ? "Page" : "Plain"))),
-    el(`div.pages${figures.length > 1 ? ".two" : ""}`, {}, ...figures),
-    query ? el("div.legend", {}, el("span", {}, "far from the query"), legend, el("span", {}, "close")) : el("span", {}),
-    el("p.says", { "aria-live": "polite" }),
+    el(`div.body${figures.length > 1 ? ".two" : ""}`, {}, el("div", {}, el(`div.pages${figures.length > 1 ? ".two" : ""}`, {}, ...figures),
+      query ? el("div.legend", {}, el("span", {}, "far from the query"), legend, el("span", {}, "close"), orphans ? el("i.none", {}) : "", orphans ? el("span", {}, "nobody stands for these now") : "") : ""),
+    el("div", {}, el("p.says", { "aria-live": "polite" }),
     page.tokens ? el("div", {}, el("h3", {}, "Query tokens"), el("div.tokens", {},
       el("button.token", { type: "button", "data-token": "null", onclick: () => { state.token = null; update(); } }, el("span", {}, "all"), el("i", { style: "width:100%" }), el("em", {}, page.score.toFixed(2))),
       ...page.tokens.map((t, i) => el("button.token", { type: "button", "data-token": String(i), title: `representative ${t.representative + 1}`, onclick: () => { state.token = i; if (state.mode !== "heat") state.mode = "heat"; update(); } },
-        el("span", {}, t.text || String(i + 1)), el("i", { style: `width:${Math.max(0, (100 * t.score) / best)}%` }), el("em", {}, t.score.toFixed(2)))))) : "",
+        el("span", {}, t.text || String(i + 1)), el("i", { style: `width:${Math.max(0, (100 * t.score) / best)}%` }), el("em", {}, t.score.toFixed(2)))))) : "")),
     text ? el("div.page-text", { tabIndex: 0 }, text) : "",
     metaList(page.metadata) || "",
     el("details.more", {}, el("summary", {}, "How to read this"), el("p.small.muted", {},

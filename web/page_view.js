@@ -11,7 +11,7 @@ export function heatColour(t) {
 
 // Neighbouring numbers get far hues and alternate in lightness, so touching clusters differ in both.
 export function clusterColour(i) {
-  return `hsl(${(i * 137.508) % 360} ${[62, 48, 70][i % 3]}% ${[46, 64, 34, 74][i % 4]}%)`;
+  return `hsl(${(i * 137.508) % 360} ${[50, 40, 60][i % 3]}% ${[46, 66, 36, 76][i % 4]}%)`;
 }
 
 /** Where each original vector lies on the page, in fractions of its width and height. */
@@ -123,7 +123,13 @@ export function drawPage(canvas, page, options) {
         context.fillStyle = `rgb(${r} ${g} ${b})`;
         context.globalAlpha = image ? 0.22 + 0.53 * value : 1;
       }
-      context.fillRect(x * w + gap / 2, y * h + gap / 2, cw * w - gap + (gap ? 0 : 0.4), ch * h - gap + (gap ? 0 : 0.4));
+      if (gap) {
+        context.fillRect(x * w + gap / 2, y * h + gap / 2, cw * w - gap, ch * h - gap);
+      } else {
+        // Whole device pixels, so that no seams show between neighbours.
+        const snap = (v) => Math.round(v * ratio) / ratio;
+        context.fillRect(snap(x * w), snap(y * h), snap((x + cw) * w) - snap(x * w), snap((y + ch) * h) - snap(y * h));
+      }
     });
     context.globalAlpha = 1;
   }

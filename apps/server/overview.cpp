@@ -98,8 +98,9 @@ Overview make_overview(const Snapshot& snapshot, std::size_t max_pages, double s
     Overview out;
     out.basis = full != nullptr ? "full" : "stored";
     std::map<std::string, Field> fields;
-    const std::size_t step = std::max<std::size_t>(1, (index.size() + max_pages - 1) / std::max<std::size_t>(1, max_pages));
-    for (std::size_t i = 0; i < index.size() && !cancelled.load() && Clock::now() < end; i += step) {
+    const std::size_t wanted = std::min(index.size(), max_pages);
+    for (std::size_t n = 0; n < wanted && !cancelled.load() && Clock::now() < end; ++n) {
+        const std::size_t i = n * index.size() / wanted;
         PageSummary page;
         page.id = index.id(i);
         page.vectors = index.vectors_of(i);

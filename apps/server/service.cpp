@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr std::size_t cached_texts = 256;
-constexpr std::size_t overview_pages = 1000;
+constexpr std::size_t overview_pages = 2000;
 constexpr double overview_seconds = 10;
 
 double milliseconds_since(Clock::time_point begin) {
@@ -257,7 +257,15 @@ Json Service::explain(const ExplainRequest& request) {
         for (std::size_t i = 0; i < tokens.size() && i < out["tokens"].size(); ++i) out["tokens"][i]["text"] = tokens[i];
     }
     out["metadata"] = metadata_json(*s->index, *position);
+    add_asset_flags(out, *s->index, *position);
     return out;
+}
+
+void Service::add_asset_flags(Json& page, const Index& index, std::size_t position) const {
+    const std::string id = index.id(position);
+    const std::string_view metadata = index.metadata(position);
+    page["image"] = assets_.image(id, metadata_text(metadata, "image")).has_value();
+    page["text"] = assets_.text(id, metadata_text(metadata, "text_file")).has_value();
 }
 
 Json Service::encode(const QueryInput& query) {
@@ -334,10 +342,7 @@ Json Service::page(const std::string& id) const {
     if (!at) throw ApiError(404, "page_not_found", "no page '" + id + "'");
     Json out = page_json(*s->index, *at);
     add_clusters(out, *s->index, *at);
-    const std::string image = metadata_text(s->index->metadata(*at), "image");
-    const std::string text = metadata_text(s->index->metadata(*at), "text_file");
-    out["image"] = assets_.image(id, image).has_value();
-    out["text"] = assets_.text(id, text).has_value();
+    add_asset_flags(out, *s->index, *at);
     return out;
 }
 

@@ -69,6 +69,7 @@ private:
     EncodedText encode_text(const std::string& text);
     std::vector<std::vector<Hit>> run(const MultiVectorSet& queries, const SearchRequest& request, const Snapshot& snapshot,
                                       std::size_t threads) const;
+    void add_asset_flags(nlohmann::ordered_json& page, const Index& index, std::size_t position) const;
     void install(std::shared_ptr<const Snapshot> snapshot);
     void watch();
     void summarise();

@@ -42,7 +42,7 @@ std::shared_ptr<const Index> open_again(const std::filesystem::path& path, const
 void add_prefix_views(Snapshot& s, const IndexStats& stats) {
     const double stored = share_of(stats);
     if (stored >= 0.999) return;  // never compressed: its order of vectors means nothing
-    for (const double keep : {0.01, 0.02, 0.05, 0.1, 0.2, 0.5}) {
+    for (const double keep : {0.02, 0.05, 0.1, 0.2, 0.5}) {
         if (keep > 0.93 * stored) break;
         View view;
         view.kind = View::Kind::prefix;

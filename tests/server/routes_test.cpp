@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "api_error.h"
 #include "router.h"
 #include "routes.h"
 #include "test_server.h"
@@ -94,7 +95,7 @@ json expect(const std::string& method, const std::string& path, const httplib::R
 struct Server : RunningServer {
     httplib::Client client;
     explicit Server(const Corpus& corpus) : Server(corpus.options()) {}
-    explicit Server(ServiceOptions options, HttpOptions http = {}) : RunningServer(std::move(options), http), client("127.0.0.1", port) {}
+    explicit Server(ServiceOptions options, HttpOptions o = {}) : RunningServer(std::move(options), o), client("127.0.0.1", port) {}
     httplib::Result post(const std::string& path, const std::string& body, const std::string& type = "application/json") {
         return client.Post(path, body, type);
     }
