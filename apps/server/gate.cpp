@@ -151,7 +151,7 @@ void Gate::accept_all() {
             // Make room by ending the connection that has been idle longest.
             const Connection* oldest = nullptr;
             for (const auto& [id, c] : connections_) {
-                if (c->phase == Phase::idle && (oldest == nullptr || c->deadline < oldest->deadline)) oldest = c.get();
+                if (c->phase == Phase::idle && (oldest == nullptr || c->since < oldest->since)) oldest = c.get();
             }
             if (oldest != nullptr) close(oldest->id);
         }
@@ -165,6 +165,7 @@ void Gate::accept_all() {
         c.id = next_id_++;
         c.fd = fd;
         c.peer = address_text(address, length);
+        c.since = Clock::now();
         c.deadline = after(options_.limits.head_seconds);
         epoll_event event{};
         event.events = EPOLLIN | EPOLLONESHOT;
@@ -312,6 +313,7 @@ void Gate::after_write(Connection& c) {
         return arm(c, EPOLLIN);
     }
     c.phase = Phase::idle;
+    c.since = Clock::now();
     c.deadline = after(options_.limits.idle_seconds);
     if (c.in.empty() && stopping_) return close(c.id);
     if (c.in.empty()) return arm(c, EPOLLIN);

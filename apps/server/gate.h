@@ -85,6 +85,7 @@ private:
         std::string out;
         std::size_t sent = 0;
         bool close_after = false;
+        Clock::time_point since;  ///< idle since then
         Clock::time_point deadline;
     };
     struct Task {

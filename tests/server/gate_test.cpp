@@ -72,7 +72,7 @@ struct RunningGate {
                 ++handled;
                 if (r.bytes.find("GET /slow") == 0) std::this_thread::sleep_for(400ms);
                 if (r.bytes.find("GET /big") == 0) return RawReply{reply_with(std::string(30 << 20, 'b')), false};
-                return RawReply{reply_with("<" + r.bytes.substr(r.bytes.find("\r\n\r\n") + 4) + ">", r.last), r.last};
+                return RawReply{reply_with(std::string("<").append(r.bytes, r.bytes.find("\r\n\r\n") + 4).append(">"), r.last), r.last};
             };
         }
         options.workers = 2;
@@ -261,10 +261,9 @@ TEST(Gate, SurvivesNonsense) {
         c.finish();
         c.closes(3000ms);
     }
-    for (int i = 0; i < 50; ++i) {
+    for (int i = 0; i < 10; ++i) {
         Client c(g.port);
         c.send("GET /slow HTTP/1.1\r\n\r\n");  // gone before the answer
-        if (i > 3) continue;
     }
     Client c(g.port);
     c.send(get);

@@ -45,7 +45,7 @@ TEST(RequestHead, RefusesWhatNobodyShouldGuessAbout) {
     EXPECT_EQ(code_of("GET / HTTP/1.1\r\nHost : a\r\n\r\n"), "bad_request");
     EXPECT_EQ(code_of("GET / HTTP/1.1\r\n folded\r\n\r\n"), "bad_request");
     EXPECT_EQ(code_of("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"), "bad_request");
-    EXPECT_EQ(code_of(std::string_view("GET / HTTP/1.1\r\nA: \0\r\n\r\n", 23)), "bad_request");
+    EXPECT_EQ(code_of(std::string_view("GET / HTTP/1.1\r\nA: \0\r\n\r\n", 24)), "bad_request");
     EXPECT_EQ(code_of("POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n"), "bad_request");
     EXPECT_EQ(code_of("POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n"), "bad_request");
     EXPECT_EQ(code_of("POST / HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n"), "bad_request");

@@ -95,7 +95,9 @@ json expect(const std::string& method, const std::string& path, const httplib::R
 struct Server : RunningServer {
     httplib::Client client;
     explicit Server(const Corpus& corpus) : Server(corpus.options()) {}
-    explicit Server(ServiceOptions options, HttpOptions o = {}) : RunningServer(std::move(options), o), client("127.0.0.1", port) {}
+    explicit Server(ServiceOptions options, HttpOptions o = {}) : RunningServer(std::move(options), o), client("127.0.0.1", port) {
+        client.set_read_timeout(60);
+    }
     httplib::Result post(const std::string& path, const std::string& body, const std::string& type = "application/json") {
         return client.Post(path, body, type);
     }

@@ -36,7 +36,7 @@ struct Corpus {
         std::vector<std::string> metadata;
         for (std::size_t i = 0; i < pages; ++i) {
             full.add("page-" + std::to_string(i), random_rows(patches, dim, 100 + i), {4, 4});
-            metadata.push_back("{\"title\": \"Page number " + std::to_string(i) + "\", \"year\": " + std::to_string(2010 + i) +
+            metadata.push_back(std::string("{\"title\": \"Page number ").append(std::to_string(i)) + "\", \"year\": " + std::to_string(2010 + i) +
                                ", \"language\": \"" + (i % 3 == 0 ? "de" : "en") + "\"}");
         }
         for (std::size_t i = 0; i < 3; ++i) queries.add("q" + std::to_string(i), random_rows(5, dim, 900 + i));
