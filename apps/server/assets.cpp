@@ -23,11 +23,13 @@ constexpr std::array<Type, 7> image_types{{{".png", "image/png"},
 constexpr std::array<Type, 2> text_types{{{".txt", "text/plain; charset=utf-8"}, {".md", "text/plain; charset=utf-8"}}};
 
 template <std::size_t N>
-std::optional<Asset> find(const Assets& assets, const std::array<Type, N>& types, const std::string& id, std::string_view named) {
+std::optional<Asset> find(const Assets& assets, const std::array<Type, N>& types, const std::string& id,
+                          std::string_view named) {
     if (!assets.available()) return std::nullopt;
     if (!named.empty()) {
         std::string ending = fs::path(named).extension().string();
-        std::transform(ending.begin(), ending.end(), ending.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+        std::transform(ending.begin(), ending.end(), ending.begin(),
+                       [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
         for (const auto& [extension, type] : types) {
             if (ending != extension) continue;
             if (const auto path = assets.resolve(named)) return Asset{*path, std::string(type)};
@@ -44,11 +46,13 @@ std::optional<Asset> find(const Assets& assets, const std::array<Type, N>& types
 Assets::Assets(const fs::path& folder) {
     std::error_code error;
     root_ = fs::canonical(folder, error);
-    if (error || !fs::is_directory(root_)) fail(ErrorCode::not_found, "--assets {}: expected a folder", folder.string());
+    if (error || !fs::is_directory(root_))
+        fail(ErrorCode::not_found, "--assets {}: expected a folder", folder.string());
 }
 
 std::optional<fs::path> Assets::resolve(std::string_view relative) const {
-    if (!available() || relative.empty() || relative.size() > 1024 || relative.find('\0') != relative.npos) return std::nullopt;
+    if (!available() || relative.empty() || relative.size() > 1024 || relative.find('\0') != relative.npos)
+        return std::nullopt;
     const fs::path wanted(relative);
     if (wanted.is_absolute()) return std::nullopt;
     for (const auto& part : wanted) {
@@ -62,7 +66,11 @@ std::optional<fs::path> Assets::resolve(std::string_view relative) const {
     return found;
 }
 
-std::optional<Asset> Assets::image(const std::string& id, std::string_view named) const { return find(*this, image_types, id, named); }
-std::optional<Asset> Assets::text(const std::string& id, std::string_view named) const { return find(*this, text_types, id, named); }
+std::optional<Asset> Assets::image(const std::string& id, std::string_view named) const {
+    return find(*this, image_types, id, named);
+}
+std::optional<Asset> Assets::text(const std::string& id, std::string_view named) const {
+    return find(*this, text_types, id, named);
+}
 
 }  // namespace marginmerge::server

@@ -34,7 +34,8 @@ Matrix to_matrix(const char* bytes, Number type, std::size_t rows, std::size_t c
     } else {
         std::vector<std::uint16_t> halves(n);
         std::memcpy(halves.data(), bytes, n * 2);
-        to_float(VectorsView(halves.data(), type == Number::f16 ? ScalarType::f16 : ScalarType::bf16, rows, cols), out.data());
+        to_float(VectorsView(halves.data(), type == Number::f16 ? ScalarType::f16 : ScalarType::bf16, rows, cols),
+                 out.data());
     }
     for (std::size_t i = 0; i < n; ++i) {
         if (!std::isfinite(out.data()[i])) bad_body("a vector holds a value that is not finite");
@@ -73,8 +74,8 @@ Header parse_header(std::string_view body) {
     Header header;
     header.data = body.substr(8 + static_cast<std::size_t>(length));
     try {
-        parse_safetensors_header(body.substr(8, static_cast<std::size_t>(length)), header.data.size(), "body", header.tensors,
-                                 header.metadata);
+        parse_safetensors_header(body.substr(8, static_cast<std::size_t>(length)), header.data.size(), "body",
+                                 header.tensors, header.metadata);
     } catch (const Error& error) {
         bad_body(error.what());
     }
@@ -106,17 +107,20 @@ QueryInput parse_npy_queries(std::string_view body, const Limits& limits) {
     if (!std::regex_match(header, match, form)) bad_body("npy: header is not of the usual form");
     const std::string type = match[1];
     if (match[2] == "True") bad_body("npy: expected C order");
-    if (type != "<f4" && type != "<f2" && type != "<f8") bad_body("npy: expected float16, float32 or float64, found " + type);
+    if (type != "<f4" && type != "<f2" && type != "<f8")
+        bad_body("npy: expected float16, float32 or float64, found " + type);
     const Number number = type == "<f4" ? Number::f32 : type == "<f2" ? Number::f16 : Number::f64;
     std::vector<std::size_t> shape;
     const std::string dims = match[3];
-    for (std::size_t at = dims.find_first_of("0123456789"); at != dims.npos; at = dims.find_first_of("0123456789", at)) {
+    for (std::size_t at = dims.find_first_of("0123456789"); at != dims.npos;
+         at = dims.find_first_of("0123456789", at)) {
         const std::size_t stop = std::min(dims.find_first_not_of("0123456789", at), dims.size());
         if (stop - at > 9) bad_body("npy: shape");
         shape.push_back(std::stoul(dims.substr(at, stop - at)));
         at = stop;
     }
-    if (shape.size() != 2 && shape.size() != 3) bad_body("npy: expected 2 or 3 dimensions, found " + std::to_string(shape.size()));
+    if (shape.size() != 2 && shape.size() != 3)
+        bad_body("npy: expected 2 or 3 dimensions, found " + std::to_string(shape.size()));
     QueryInput query;
     query.batch = shape.size() == 3;
     const std::size_t count = query.batch ? shape[0] : 1;
@@ -151,7 +155,9 @@ QueryInput parse_npy_queries(std::string_view body, const Limits& limits) {
 QueryInput parse_safetensors_queries(std::string_view body, const Limits& limits) {
     QueryInput query;
     const Header header = parse_header(body);
-    const auto too_many = [&] { throw ApiError(400, "limit_exceeded", "queries: at most " + std::to_string(limits.batch)); };
+    const auto too_many = [&] {
+        throw ApiError(400, "limit_exceeded", "queries: at most " + std::to_string(limits.batch));
+    };
     const auto too_long = [&] {
         throw ApiError(400, "limit_exceeded", "vectors in a query: at most " + std::to_string(limits.query_vectors));
     };
@@ -173,7 +179,8 @@ QueryInput parse_safetensors_queries(std::string_view body, const Limits& limits
         for (const TensorInfo& t : header.tensors) {
             if (t.shape.size() != 2 || t.elements() == 0) bad_body(t.name + ": expected a 2-D tensor of vectors");
             if (t.shape[0] > limits.query_vectors) too_long();
-            query.vectors.push_back(to_matrix(header.bytes(t), number_type(t.type, t.name), static_cast<std::size_t>(t.shape[0]),
+            query.vectors.push_back(to_matrix(header.bytes(t), number_type(t.type, t.name),
+                                              static_cast<std::size_t>(t.shape[0]),
                                               static_cast<std::size_t>(t.shape[1])));
             query.ids.push_back(t.name);
         }

@@ -22,8 +22,9 @@ namespace {
 
 json parse_object(std::string_view body, const Limits& limits) {
     if (body.size() > limits.json_bytes) {
-        throw ApiError(413, "body_too_large",
-                       "a JSON body may have " + std::to_string(limits.json_bytes) + " bytes; send vectors as safetensors or npy");
+        throw ApiError(
+            413, "body_too_large",
+            "a JSON body may have " + std::to_string(limits.json_bytes) + " bytes; send vectors as safetensors or npy");
     }
     json value;
     try {
@@ -69,7 +70,8 @@ std::string text_field(const json& object, const char* name, const std::string& 
 Matrix matrix_from(const json& value, const std::string& field, std::size_t max_rows) {
     if (!value.is_array() || value.empty()) bad_field(field, "expected a list of vectors, each a list of numbers");
     if (value.size() > max_rows) past_limit(field + " (vectors)", max_rows);
-    if (!value[0].is_array() || value[0].empty()) bad_field(field, "expected a list of vectors, each a list of numbers");
+    if (!value[0].is_array() || value[0].empty())
+        bad_field(field, "expected a list of vectors, each a list of numbers");
     const std::size_t dim = value[0].size();
     for (const json& row : value) {
         if (!row.is_array() || row.size() != dim) bad_field(field, "vectors of one query must have the same length");
@@ -109,7 +111,8 @@ QueryInput query_from(const json& object, const Limits& limits) {
     if (given("vectors")) query.vectors.push_back(matrix_from(object["vectors"], "vectors", limits.query_vectors));
     if (given("queries")) {
         const json& list = object["queries"];
-        if (!list.is_array() || list.empty()) bad_field("queries", "expected a list of queries, each a list of vectors");
+        if (!list.is_array() || list.empty())
+            bad_field("queries", "expected a list of queries, each a list of vectors");
         if (list.size() > limits.batch) past_limit("queries", limits.batch);
         for (const json& item : list) query.vectors.push_back(matrix_from(item, "queries", limits.query_vectors));
         query.batch = true;
@@ -182,7 +185,8 @@ BodyKind body_kind(std::string_view content_type, std::string_view body) {
     if (type == "application/json") return BodyKind::json;
     if (type == "application/x-npy") return BodyKind::npy;
     if (type == "application/vnd.safetensors" || type == "application/x-safetensors") return BodyKind::safetensors;
-    if (type == "application/octet-stream") return body.substr(0, 6) == "\x93NUMPY" ? BodyKind::npy : BodyKind::safetensors;
+    if (type == "application/octet-stream")
+        return body.substr(0, 6) == "\x93NUMPY" ? BodyKind::npy : BodyKind::safetensors;
     throw ApiError(415, "unsupported_media_type",
                    "send application/json, or application/octet-stream with a safetensors or npy file");
 }
@@ -192,8 +196,8 @@ SearchRequest parse_search(BodyKind kind, std::string_view body, const Parameter
     json object;
     if (kind == BodyKind::json) {
         object = parse_object(body, limits);
-        only_fields(object, {"vectors", "queries", "text", "texts", "example", "examples", "k", "filter", "view", "first_pass",
-                             "candidates", "prefix", "rerank", "metadata"});
+        only_fields(object, {"vectors", "queries", "text", "texts", "example", "examples", "k", "filter", "view",
+                             "first_pass", "candidates", "prefix", "rerank", "metadata"});
         request.query = query_from(object, limits);
     } else {
         object = object_from(parameters);
@@ -224,7 +228,8 @@ ExplainRequest parse_explain(BodyKind kind, std::string_view body, const Paramet
         only_fields(object, {"id", "view", "similarities"});
         request.query = binary_query(kind, body, limits);
     }
-    if (request.query.size() != 1) bad_field("query", "expected one query, found " + std::to_string(request.query.size()));
+    if (request.query.size() != 1)
+        bad_field("query", "expected one query, found " + std::to_string(request.query.size()));
     if (!object.contains("id")) bad_field("id", "which page to explain is missing");
     request.id = text_field(object, "id");
     request.view = text_field(object, "view");
@@ -234,7 +239,8 @@ ExplainRequest parse_explain(BodyKind kind, std::string_view body, const Paramet
 
 AddRequest parse_add(BodyKind kind, std::string_view body, const Parameters& parameters, const Limits& limits) {
     AddRequest request;
-    if (kind == BodyKind::npy) throw ApiError(415, "unsupported_media_type", "send pages as JSON or as a multi-vector safetensors file");
+    if (kind == BodyKind::npy)
+        throw ApiError(415, "unsupported_media_type", "send pages as JSON or as a multi-vector safetensors file");
     if (kind == BodyKind::safetensors) {
         const json object = object_from(parameters);
         only_fields(object, {"replace"});
@@ -245,12 +251,14 @@ AddRequest parse_add(BodyKind kind, std::string_view body, const Parameters& par
         const auto text = request.pages.metadata().find("page_metadata");
         if (text == request.pages.metadata().end()) return request;
         const json all = json::parse(text->second, nullptr, false);
-        if (!all.is_object()) throw ApiError(400, "invalid_body", "page_metadata: expected a JSON object of id to object");
+        if (!all.is_object())
+            throw ApiError(400, "invalid_body", "page_metadata: expected a JSON object of id to object");
         request.metadata.assign(request.pages.size(), "");
         for (const auto& [id, value] : all.items()) {
             const auto position = request.pages.find(id);
             if (!position) throw ApiError(400, "invalid_body", "page_metadata: no page '" + id + "' in this file");
-            if (!value.is_object()) throw ApiError(400, "invalid_body", "page_metadata: expected an object for each page");
+            if (!value.is_object())
+                throw ApiError(400, "invalid_body", "page_metadata: expected an object for each page");
             request.metadata[*position] = value.dump();
         }
         return request;
@@ -276,7 +284,8 @@ AddRequest parse_add(BodyKind kind, std::string_view body, const Parameters& par
         if (page.contains("grid")) {
             const json& g = page["grid"];
             const auto side = [](const json& v) { return v.is_number_integer() && v >= 0 && v <= 100000; };
-            if (!g.is_array() || g.size() != 2 || !side(g[0]) || !side(g[1])) bad_field("pages.grid", "expected [columns, rows]");
+            if (!g.is_array() || g.size() != 2 || !side(g[0]) || !side(g[1]))
+                bad_field("pages.grid", "expected [columns, rows]");
             grid = {g[0].get<std::int32_t>(), g[1].get<std::int32_t>()};
         }
         builder->add(id, vectors, grid);

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "server_limits.h"
 #include "marginmerge/core/matrix.h"
 #include "marginmerge/data/multi_vector_set.h"
 #include "marginmerge/index/index.h"
+#include "server_limits.h"
 
 namespace marginmerge::server {
 
@@ -29,12 +29,12 @@ struct SearchRequest {
     QueryInput query;
     std::size_t k = 10;
     Filter filter;
-    std::string view;                        ///< "" or "index": as stored
+    std::string view;  ///< "" or "index": as stored
     FirstPass first_pass = FirstPass::none;
     std::size_t candidates = 0;
     std::size_t prefix = 0;
     std::size_t rerank = 0;
-    bool metadata = true;                    ///< whether hits carry their page's metadata
+    bool metadata = true;  ///< whether hits carry their page's metadata
 };
 
 struct ExplainRequest {

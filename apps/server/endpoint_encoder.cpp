@@ -71,7 +71,8 @@ public:
         if (!options_.task.empty()) body["task"] = options_.task;
         httplib::Client client(base_);
         const auto seconds = std::chrono::duration<double>(options_.timeout_seconds);
-        client.set_connection_timeout(std::chrono::duration_cast<std::chrono::milliseconds>(std::min(seconds, std::chrono::duration<double>(5))));
+        client.set_connection_timeout(
+            std::chrono::duration_cast<std::chrono::milliseconds>(std::min(seconds, std::chrono::duration<double>(5))));
         client.set_read_timeout(std::chrono::duration_cast<std::chrono::milliseconds>(seconds));
         client.set_write_timeout(std::chrono::duration_cast<std::chrono::milliseconds>(seconds));
         httplib::Headers headers;
@@ -83,7 +84,8 @@ public:
         request.body = body.dump(-1, ' ', false, json::error_handler_t::replace);
         request.set_header("Content-Type", "application/json");
         // A read timeout is for each read; a server that trickles is cut off by the whole time.
-        const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(seconds);
+        const auto deadline =
+            std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(seconds);
         std::string received;
         request.content_receiver = [&](const char* data, std::size_t size, std::uint64_t, std::uint64_t) {
             received.append(data, size);
@@ -99,7 +101,9 @@ public:
         return out;
     }
 
-    std::string description() const override { return base_ + path_ + (options_.model.empty() ? "" : " (" + options_.model + ")"); }
+    std::string description() const override {
+        return base_ + path_ + (options_.model.empty() ? "" : " (" + options_.model + ")");
+    }
 
 private:
     EndpointOptions options_;

@@ -35,7 +35,8 @@ std::string plain_reply(int status, const std::string& body) {
 
 std::string address_text(const sockaddr_storage& address, socklen_t length) {
     char host[NI_MAXHOST] = {};
-    if (::getnameinfo(reinterpret_cast<const sockaddr*>(&address), length, host, sizeof host, nullptr, 0, NI_NUMERICHOST) != 0) {
+    if (::getnameinfo(reinterpret_cast<const sockaddr*>(&address), length, host, sizeof host, nullptr, 0,
+                      NI_NUMERICHOST) != 0) {
         return "unknown";
     }
     return host;
@@ -108,7 +109,8 @@ Gate::Clock::time_point Gate::after(double seconds) const {
 }
 
 void Gate::run() {
-    for (std::size_t i = 0; i < std::max<std::size_t>(1, options_.workers); ++i) workers_.emplace_back([this] { work(); });
+    for (std::size_t i = 0; i < std::max<std::size_t>(1, options_.workers); ++i)
+        workers_.emplace_back([this] { work(); });
     std::vector<epoll_event> events(256);
     auto next_tick = after(tick_milliseconds / 1000.0);
     while (!stopping_ || !connections_.empty()) {
@@ -138,10 +140,12 @@ void Gate::accept_all() {
     for (;;) {
         sockaddr_storage address{};
         socklen_t length = sizeof address;
-        const int fd = ::accept4(listener_, reinterpret_cast<sockaddr*>(&address), &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        const int fd =
+            ::accept4(listener_, reinterpret_cast<sockaddr*>(&address), &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0) {
             // Out of descriptors: the backlog stays ready and would spin; give others time to close.
-            if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+                std::this_thread::sleep_for(std::chrono::milliseconds(5));
             return;
         }
         ++counters_.accepted;
@@ -243,7 +247,8 @@ void Gate::advance(Connection& c) {
                 ::send(c.fd, go_on.data(), go_on.size(), MSG_NOSIGNAL);
             }
             c.phase = Phase::body;
-            c.deadline = after(limits.body_seconds + static_cast<double>(head->content_length) / limits.bytes_per_second);
+            c.deadline =
+                after(limits.body_seconds + static_cast<double>(head->content_length) / limits.bytes_per_second);
         } catch (const ApiError& error) {
             return refuse(c, error.status(), error.code(), error.what());
         }
@@ -252,7 +257,8 @@ void Gate::advance(Connection& c) {
     const std::string_view text = c.in;
     const auto target = text.substr(text.find(' ') + 1);
     const bool urgent = std::any_of(options_.urgent.begin(), options_.urgent.end(), [&](const std::string& path) {
-        return target.substr(0, path.size()) == path && (target.substr(path.size(), 1) == " " || target.substr(path.size(), 1) == "?");
+        return target.substr(0, path.size()) == path &&
+               (target.substr(path.size(), 1) == " " || target.substr(path.size(), 1) == "?");
     });
     dispatch(c, urgent);
 }
@@ -339,7 +345,8 @@ void Gate::collect_finished() {
         c.out = std::move(f.rest);
         c.sent = 0;
         c.close_after = f.close || stopping_;
-        c.deadline = after(options_.limits.write_seconds + static_cast<double>(c.out.size()) / options_.limits.bytes_per_second);
+        c.deadline =
+            after(options_.limits.write_seconds + static_cast<double>(c.out.size()) / options_.limits.bytes_per_second);
         flush(c);
     }
 }

@@ -13,16 +13,16 @@
 #include <unordered_map>
 #include <vector>
 
-#include "server_limits.h"
 #include "request_head.h"
+#include "server_limits.h"
 
 namespace marginmerge::server {
 
 /// A whole request as it came: headers and body, nothing after them.
 struct RawRequest {
     std::string bytes;
-    std::string peer;       ///< address of the client
-    bool last = false;      ///< the server is stopping: the answer should say "Connection: close"
+    std::string peer;   ///< address of the client
+    bool last = false;  ///< the server is stopping: the answer should say "Connection: close"
 };
 
 /// The whole answer as it goes out.
@@ -34,10 +34,10 @@ struct RawReply {
 /// Numbers for /metrics.
 struct GateCounters {
     std::atomic<std::uint64_t> accepted{0};
-    std::atomic<std::uint64_t> refused{0};     ///< answered 4xx/5xx by the gate itself
-    std::atomic<std::uint64_t> timed_out{0};   ///< slow clients cut off
+    std::atomic<std::uint64_t> refused{0};    ///< answered 4xx/5xx by the gate itself
+    std::atomic<std::uint64_t> timed_out{0};  ///< slow clients cut off
     std::atomic<std::int64_t> open{0};
-    std::atomic<std::int64_t> waiting{0};      ///< complete requests without a worker yet
+    std::atomic<std::int64_t> waiting{0};  ///< complete requests without a worker yet
     std::atomic<std::int64_t> running{0};
 };
 

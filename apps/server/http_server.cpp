@@ -53,7 +53,9 @@ private:
 /// Opens what cpp-httplib keeps for its own socket loop.
 class Processor : public httplib::Server {
 public:
-    bool process(httplib::Stream& stream, bool last, bool& closed) { return process_request(stream, last, closed, nullptr); }
+    bool process(httplib::Stream& stream, bool last, bool& closed) {
+        return process_request(stream, last, closed, nullptr);
+    }
 };
 
 std::string_view without_port(std::string_view host) {
@@ -84,7 +86,8 @@ bool same_secret(std::string_view expected, std::string_view given) {
 }
 
 bool is_loopback(const std::string& host) {
-    return host == "localhost" || host == "::1" || (host.rfind("127.", 0) == 0 && host.find_first_not_of("0123456789.") == host.npos);
+    return host == "localhost" || host == "::1" ||
+           (host.rfind("127.", 0) == 0 && host.find_first_not_of("0123456789.") == host.npos);
 }
 
 struct HttpServer::Impl {
@@ -129,7 +132,8 @@ struct HttpServer::Impl {
         std::string label = "none";
         try {
             PathValues values;
-            const Route& route = router.find(request.method, request.target.substr(0, request.target.find('?')), values);
+            const Route& route =
+                router.find(request.method, request.target.substr(0, request.target.find('?')), values);
             label = route.method + " " + route.path;
             route.handle(request, response, values);
             if (response.status == -1) response.status = 200;
@@ -143,11 +147,13 @@ struct HttpServer::Impl {
     }
 };
 
-HttpServer::HttpServer(Service& service, HttpOptions options) : impl_(std::make_unique<Impl>(service, std::move(options))) {
+HttpServer::HttpServer(Service& service, HttpOptions options)
+    : impl_(std::make_unique<Impl>(service, std::move(options))) {
     Impl& impl = *impl_;
     if (!is_loopback(impl.options.host) && impl.options.api_key.empty()) {
         fail(ErrorCode::invalid_argument,
-             "--host {}: other machines could reach this server; give --api-key or set MARGINMERGE_API_KEY", impl.options.host);
+             "--host {}: other machines could reach this server; give --api-key or set MARGINMERGE_API_KEY",
+             impl.options.host);
     }
     if (impl.options.workers == 0) impl.options.workers = std::max<std::size_t>(4, 2 * resolve_threads(0));
     const Limits& limits = impl.options.limits;
@@ -161,7 +167,8 @@ HttpServer::HttpServer(Service& service, HttpOptions options) : impl_(std::make_
     // What cpp-httplib refuses by itself gets our form of error, too.
     impl.http.set_error_handler([](const httplib::Request&, httplib::Response& response) {
         if (response.body.empty()) {
-            response.set_content(error_body(response.status, "bad_request", "the request was not understood"), "application/json");
+            response.set_content(error_body(response.status, "bad_request", "the request was not understood"),
+                                 "application/json");
         }
     });
     GateOptions gate;

@@ -12,9 +12,9 @@ class Service;
 
 struct HttpOptions {
     std::string host = "127.0.0.1";
-    int port = 8080;           ///< 0: any free one
-    std::string api_key;       ///< required on any address but loopback
-    std::size_t workers = 0;   ///< 0: two for each core, at least four
+    int port = 8080;          ///< 0: any free one
+    std::string api_key;      ///< required on any address but loopback
+    std::size_t workers = 0;  ///< 0: two for each core, at least four
     Limits limits;
 };
 

@@ -33,7 +33,8 @@ std::string Metrics::text() const {
         "# HELP marginmerge_requests_total Requests answered, by route and status.\n"
         "# TYPE marginmerge_requests_total counter\n";
     for (const auto& [key, count] : requests_) {
-        out += fmt::format("marginmerge_requests_total{{route=\"{}\",status=\"{}\"}} {}\n", key.first, key.second, count);
+        out +=
+            fmt::format("marginmerge_requests_total{{route=\"{}\",status=\"{}\"}} {}\n", key.first, key.second, count);
     }
     out +=
         "# HELP marginmerge_request_seconds Time in a worker, by route.\n"
@@ -42,7 +43,8 @@ std::string Metrics::text() const {
         std::uint64_t below = 0;
         for (std::size_t i = 0; i < bounds.size(); ++i) {
             below += latency.buckets[i];
-            out += fmt::format("marginmerge_request_seconds_bucket{{route=\"{}\",le=\"{}\"}} {}\n", route, bounds[i], below);
+            out += fmt::format("marginmerge_request_seconds_bucket{{route=\"{}\",le=\"{}\"}} {}\n", route, bounds[i],
+                               below);
         }
         out += fmt::format("marginmerge_request_seconds_bucket{{route=\"{}\",le=\"+Inf\"}} {}\n", route, latency.count);
         out += fmt::format("marginmerge_request_seconds_sum{{route=\"{}\"}} {}\n", route, latency.sum);

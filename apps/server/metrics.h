@@ -14,7 +14,8 @@ namespace marginmerge::server {
 class Metrics {
 public:
     /// Upper bounds of the latency buckets, seconds.
-    static constexpr std::array<double, 12> bounds{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5};
+    static constexpr std::array<double, 12> bounds{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
+                                                   0.05,   0.1,   0.25,   0.5,   1,    5};
 
     void record(std::string_view route, int status, double seconds);
     void add(std::string_view counter, std::uint64_t amount = 1);

@@ -58,7 +58,8 @@ std::vector<FieldSummary> summarise(const std::map<std::string, Field>& fields) 
         s.minimum = field.minimum;
         s.maximum = field.maximum;
         s.values.assign(field.values.begin(), field.values.end());
-        std::stable_sort(s.values.begin(), s.values.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+        std::stable_sort(s.values.begin(), s.values.end(),
+                         [](const auto& a, const auto& b) { return a.second > b.second; });
         s.more_values = field.more || s.values.size() > max_distinct;
         if (s.values.size() > max_distinct) s.values.resize(max_distinct);
         out.push_back(std::move(s));
@@ -87,7 +88,8 @@ double redundancy(ConstMatrix v) {
     return trace > 0 ? static_cast<double>(v.rows) * squares / (trace * trace) : 0;
 }
 
-Overview make_overview(const Snapshot& snapshot, std::size_t max_pages, double seconds, const std::atomic<bool>& cancelled) {
+Overview make_overview(const Snapshot& snapshot, std::size_t max_pages, double seconds,
+                       const std::atomic<bool>& cancelled) {
     using Clock = std::chrono::steady_clock;
     const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
     const Index& index = *snapshot.index;
@@ -119,7 +121,8 @@ Overview make_overview(const Snapshot& snapshot, std::size_t max_pages, double s
         const auto metadata = nlohmann::json::parse(index.metadata(i), nullptr, false);
         if (metadata.is_object()) {
             for (const auto& [name, value] : metadata.items()) {
-                if ((value.is_number() || value.is_string() || value.is_boolean()) && (fields.size() < 64 || fields.count(name) > 0)) {
+                if ((value.is_number() || value.is_string() || value.is_boolean()) &&
+                    (fields.size() < 64 || fields.count(name) > 0)) {
                     count_field(fields[name], value);
                 }
             }

@@ -20,7 +20,7 @@ struct PageSummary {
 /// A metadata field that pages can be filtered by.
 struct FieldSummary {
     std::string name;
-    std::size_t pages = 0;            ///< of those looked at
+    std::size_t pages = 0;  ///< of those looked at
     bool numeric = false;
     double minimum = 0;
     double maximum = 0;
@@ -37,7 +37,8 @@ struct Overview {
 };
 
 /// Looks at no more than `max_pages` pages and takes about `seconds` at most; `cancelled` ends it early.
-Overview make_overview(const Snapshot& snapshot, std::size_t max_pages, double seconds, const std::atomic<bool>& cancelled);
+Overview make_overview(const Snapshot& snapshot, std::size_t max_pages, double seconds,
+                       const std::atomic<bool>& cancelled);
 
 /// n (tr G)^-2 |G|_F^2 with G = V^T V: the paper's n / effrank without a decomposition.
 double redundancy(ConstMatrix vectors);

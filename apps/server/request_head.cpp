@@ -12,7 +12,8 @@ namespace {
 bool is_token(std::string_view s) {
     constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
     return !s.empty() && std::all_of(s.begin(), s.end(), [&](char c) {
-        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || marks.find(c) != marks.npos;
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+               marks.find(c) != marks.npos;
     });
 }
 
@@ -28,7 +29,9 @@ std::string_view trimmed(std::string_view s) {
     return s;
 }
 
-[[noreturn]] void malformed(const char* what) { throw ApiError(400, "bad_request", std::string("malformed HTTP: ") + what); }
+[[noreturn]] void malformed(const char* what) {
+    throw ApiError(400, "bad_request", std::string("malformed HTTP: ") + what);
+}
 
 void parse_request_line(std::string_view line, RequestHead& head, const Limits& limits) {
     const auto first = line.find(' ');
@@ -39,8 +42,10 @@ void parse_request_line(std::string_view line, RequestHead& head, const Limits& 
     const std::string_view version = line.substr(last + 1);
     if (!is_token(head.method)) malformed("method");
     if (version != "HTTP/1.1" && version != "HTTP/1.0") malformed("expected HTTP/1.1 or HTTP/1.0");
-    if (head.target.size() > limits.target_bytes) throw ApiError(414, "uri_too_long", "path and query string are too long");
-    const bool printable = std::all_of(head.target.begin(), head.target.end(), [](char c) { return c > 0x20 && c < 0x7f; });
+    if (head.target.size() > limits.target_bytes)
+        throw ApiError(414, "uri_too_long", "path and query string are too long");
+    const bool printable =
+        std::all_of(head.target.begin(), head.target.end(), [](char c) { return c > 0x20 && c < 0x7f; });
     if (head.target.empty() || head.target.front() != '/' || !printable) malformed("request target");
 }
 
@@ -73,7 +78,8 @@ std::optional<RequestHead> parse_request_head(std::string_view text, const Limit
         if (colon == line.npos || !is_token(line.substr(0, colon))) malformed("header line");
         const std::string_view name = line.substr(0, colon);
         const std::string_view value = trimmed(line.substr(colon + 1));
-        if (std::any_of(value.begin(), value.end(), [](char c) { return (c >= 0 && c < 0x20 && c != '\t') || c == 0x7f; })) {
+        if (std::any_of(value.begin(), value.end(),
+                        [](char c) { return (c >= 0 && c < 0x20 && c != '\t') || c == 0x7f; })) {
             malformed("header value");
         }
         if (same(name, "content-length")) {
@@ -101,7 +107,8 @@ std::optional<RequestHead> parse_request_head(std::string_view text, const Limit
         }
     }
     if (head.content_length > limits.body_bytes) {
-        throw ApiError(413, "body_too_large", "the body is larger than " + std::to_string(limits.body_bytes) + " bytes");
+        throw ApiError(413, "body_too_large",
+                       "the body is larger than " + std::to_string(limits.body_bytes) + " bytes");
     }
     return head;
 }

@@ -13,14 +13,14 @@ namespace marginmerge::server {
 /// Views point into the text that was parsed.
 struct RequestHead {
     std::string_view method;
-    std::string_view target;         ///< as sent, still percent-encoded
-    std::size_t head_bytes = 0;      ///< request line and headers with their last empty line
+    std::string_view target;     ///< as sent, still percent-encoded
+    std::size_t head_bytes = 0;  ///< request line and headers with their last empty line
     std::size_t content_length = 0;
-    bool expect_continue = false;    ///< the client waits for "100 Continue" before it sends the body
+    bool expect_continue = false;  ///< the client waits for "100 Continue" before it sends the body
     std::string_view host;
     std::string_view origin;
     std::string_view authorization;
-    std::string_view api_key;        ///< X-API-Key
+    std::string_view api_key;  ///< X-API-Key
     std::string_view path() const { return target.substr(0, target.find('?')); }
 };
 

@@ -94,9 +94,10 @@ void add_page(Router& router, bool has_key) {
     for (const WebFile& file : web_files()) {
         router.add({"GET", std::string(file.path),
                     [&file, has_key](const Request& request, Response& response, const PathValues&) {
-                        response.set_header("Content-Security-Policy",
-                                            "default-src 'self'; img-src 'self' blob: data:; style-src 'self' 'unsafe-inline'; "
-                                            "frame-ancestors 'none'; base-uri 'none'; form-action 'self'");
+                        response.set_header(
+                            "Content-Security-Policy",
+                            "default-src 'self'; img-src 'self' blob: data:; style-src 'self' 'unsafe-inline'; "
+                            "frame-ancestors 'none'; base-uri 'none'; form-action 'self'");
                         response.set_header("Referrer-Policy", "no-referrer");
                         response.set_header("Cache-Control", "no-cache");
                         response.set_header("ETag", std::string(file.tag));
@@ -112,34 +113,42 @@ void add_page(Router& router, bool has_key) {
 }
 
 void add_search(Router& router, Service& service, const Limits& limits) {
-    router.add({"POST", "/v1/search", [&service, limits](const Request& request, Response& response, const PathValues&) {
-                    send(response, service.search(parse_search(kind_of(request), request.body, request.params, limits)));
-                }});
-    router.add({"POST", "/v1/explain", [&service, limits](const Request& request, Response& response, const PathValues&) {
-                    send(response, service.explain(parse_explain(kind_of(request), request.body, request.params, limits)));
-                }});
-    router.add({"POST", "/v1/encode", [&service, limits](const Request& request, Response& response, const PathValues&) {
-                    SearchRequest parsed = parse_search(kind_of(request), request.body, {}, limits);
-                    send(response, service.encode(parsed.query));
-                }});
+    router.add(
+        {"POST", "/v1/search", [&service, limits](const Request& request, Response& response, const PathValues&) {
+             send(response, service.search(parse_search(kind_of(request), request.body, request.params, limits)));
+         }});
+    router.add(
+        {"POST", "/v1/explain", [&service, limits](const Request& request, Response& response, const PathValues&) {
+             send(response, service.explain(parse_explain(kind_of(request), request.body, request.params, limits)));
+         }});
+    router.add(
+        {"POST", "/v1/encode", [&service, limits](const Request& request, Response& response, const PathValues&) {
+             SearchRequest parsed = parse_search(kind_of(request), request.body, {}, limits);
+             send(response, service.encode(parsed.query));
+         }});
     router.add({"GET", "/v1/examples", [&service](const Request& request, Response& response, const PathValues&) {
-                    send(response, service.examples(number(request, "offset", 0, SIZE_MAX), number(request, "limit", 100, 1000)));
+                    send(response,
+                         service.examples(number(request, "offset", 0, SIZE_MAX), number(request, "limit", 100, 1000)));
                 }});
 }
 
 void add_pages(Router& router, Service& service, const Limits& limits) {
     router.add({"GET", "/v1/pages", [&service](const Request& request, Response& response, const PathValues&) {
                     const std::string text = request.get_param_value("filter");
-                    const Filter filter = text.empty() ? Filter() : text.front() == '{' ? Filter::parse_json(text) : Filter::parse(text);
-                    send(response, service.pages(number(request, "offset", 0, SIZE_MAX), number(request, "limit", 50, 500), filter));
+                    const Filter filter = text.empty()          ? Filter()
+                                          : text.front() == '{' ? Filter::parse_json(text)
+                                                                : Filter::parse(text);
+                    send(response, service.pages(number(request, "offset", 0, SIZE_MAX),
+                                                 number(request, "limit", 50, 500), filter));
                 }});
     router.add({"POST", "/v1/pages", [&service, limits](const Request& request, Response& response, const PathValues&) {
                     send(response, service.add(parse_add(kind_of(request), request.body, request.params, limits)), 201);
                 }});
-    router.add({"DELETE", "/v1/pages", [&service, limits](const Request& request, Response& response, const PathValues&) {
-                    require_json(request);
-                    send(response, service.remove(parse_ids(request.body, limits), false));
-                }});
+    router.add(
+        {"DELETE", "/v1/pages", [&service, limits](const Request& request, Response& response, const PathValues&) {
+             require_json(request);
+             send(response, service.remove(parse_ids(request.body, limits), false));
+         }});
     router.add({"GET", "/v1/pages/{id}", [&service](const Request&, Response& response, const PathValues& values) {
                     send(response, service.page(values.at(0)));
                 }});
@@ -160,14 +169,20 @@ void add_routes(Router& router, Service& service, const RouteOptions& options) {
     add_page(router, options.has_key);
     add_search(router, service, options.limits);
     add_pages(router, service, options.limits);
-    router.add({"GET", "/v1/stats",
-                [&service](const Request&, Response& response, const PathValues&) { send(response, service.stats()); }});
-    router.add({"GET", "/v1/overview",
-                [&service](const Request&, Response& response, const PathValues&) { send(response, service.overview()); }});
-    router.add({"POST", "/v1/reload",
-                [&service](const Request&, Response& response, const PathValues&) { send(response, service.reload()); }});
+    router.add({"GET", "/v1/stats", [&service](const Request&, Response& response, const PathValues&) {
+                    send(response, service.stats());
+                }});
+    router.add({"GET", "/v1/overview", [&service](const Request&, Response& response, const PathValues&) {
+                    send(response, service.overview());
+                }});
+    router.add({"POST", "/v1/reload", [&service](const Request&, Response& response, const PathValues&) {
+                    send(response, service.reload());
+                }});
     router.add({"GET", "/healthz",
-                [](const Request&, Response& response, const PathValues&) { send(response, Json{{"status", "ok"}}); }, true});
+                [](const Request&, Response& response, const PathValues&) {
+                    send(response, Json{{"status", "ok"}});
+                },
+                true});
     router.add({"GET", "/readyz",
                 [&service](const Request&, Response& response, const PathValues&) {
                     if (!service.ready()) throw ApiError(503, "not_ready", "the server is stopping");

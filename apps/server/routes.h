@@ -1,8 +1,8 @@
 #pragma once
 
 #include "gate.h"
-#include "server_limits.h"
 #include "router.h"
+#include "server_limits.h"
 
 namespace marginmerge::server {
 

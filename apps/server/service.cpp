@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <numeric>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "api_error.h"
 #include "core/parallel.h"
@@ -87,7 +87,8 @@ Json Service::reload() {
         throw;
     }
     const auto now = snapshot();
-    return Json{{"pages", now->index->size()}, {"generation", now->index->stats().generation}, {"reloads", now->number - 1}};
+    return Json{
+        {"pages", now->index->size()}, {"generation", now->index->stats().generation}, {"reloads", now->number - 1}};
 }
 
 // Notices what other processes did to the index.
@@ -119,7 +120,8 @@ void Service::summarise() {
         if (end_) return;
         const auto current = snapshot();
         try {
-            auto made = std::make_shared<const Overview>(make_overview(*current, overview_pages, overview_seconds, end_));
+            auto made =
+                std::make_shared<const Overview>(make_overview(*current, overview_pages, overview_seconds, end_));
             const std::lock_guard lock(mutex_);
             overview_ = std::move(made);
         } catch (const std::exception&) {
@@ -130,11 +132,13 @@ void Service::summarise() {
 
 EncodedText Service::encode_text(const std::string& text) {
     if (!options_.encoder) {
-        throw ApiError(501, "no_encoder", "text queries need an encoder: start the server with --encoder-url, or send vectors");
+        throw ApiError(501, "no_encoder",
+                       "text queries need an encoder: start the server with --encoder-url, or send vectors");
     }
     {
         const std::lock_guard lock(cache_mutex_);
-        const auto it = std::find_if(cache_.begin(), cache_.end(), [&](const auto& entry) { return entry.first == text; });
+        const auto it =
+            std::find_if(cache_.begin(), cache_.end(), [&](const auto& entry) { return entry.first == text; });
         if (it != cache_.end()) {
             cache_.splice(cache_.begin(), cache_, it);
             return cache_.front().second;
@@ -152,7 +156,8 @@ MultiVectorSet Service::resolve(const QueryInput& query, const Snapshot& s) {
     const auto add = [&](std::string id, ConstMatrix vectors) {
         if (vectors.cols != s.index->dim()) {
             throw ApiError(400, "dimension_mismatch",
-                           "the index has " + std::to_string(s.index->dim()) + " dimensions, the query " + std::to_string(vectors.cols));
+                           "the index has " + std::to_string(s.index->dim()) + " dimensions, the query " +
+                               std::to_string(vectors.cols));
         }
         builder.add(std::move(id), vectors);
     };
@@ -169,8 +174,8 @@ MultiVectorSet Service::resolve(const QueryInput& query, const Snapshot& s) {
     return positions.empty() ? builder.finish() : s.examples.subset(positions);
 }
 
-std::vector<std::vector<Hit>> Service::run(const MultiVectorSet& queries, const SearchRequest& request, const Snapshot& s,
-                                           std::size_t threads) const {
+std::vector<std::vector<Hit>> Service::run(const MultiVectorSet& queries, const SearchRequest& request,
+                                           const Snapshot& s, std::size_t threads) const {
     const View& view = s.view(request.view);
     SearchOptions options = view.options;
     options.k = request.k;
@@ -180,9 +185,11 @@ std::vector<std::vector<Hit>> Service::run(const MultiVectorSet& queries, const 
     options.candidates = request.candidates;
     options.prefix = request.prefix;
     options.rerank = request.rerank;
-    const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.limits.search_seconds));
+    const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                             std::chrono::duration<double>(options_.limits.search_seconds));
     options.check = [deadline] {
-        if (Clock::now() > deadline) throw ApiError(504, "deadline_exceeded", "the search took longer than the server allows");
+        if (Clock::now() > deadline)
+            throw ApiError(504, "deadline_exceeded", "the search took longer than the server allows");
     };
     const bool other = view.index != s.index;
     if (other) {
@@ -233,7 +240,8 @@ Json Service::search(const SearchRequest& request) {
     if (request.query.batch) {
         out["results"] = Json::array();
         for (std::size_t q = 0; q < results.size(); ++q) {
-            out["results"].push_back({{"query", queries.id(q)}, {"tokens", queries.vectors_of(q)}, {"hits", hits_json(results[q])}});
+            out["results"].push_back(
+                {{"query", queries.id(q)}, {"tokens", queries.vectors_of(q)}, {"hits", hits_json(results[q])}});
         }
     } else {
         out["tokens"] = queries.vectors_of(0);
@@ -254,7 +262,8 @@ Json Service::explain(const ExplainRequest& request) {
     Json out = explain_page(view, *at, queries.vectors(0), request.similarities);
     if (!request.query.texts.empty()) {
         const auto tokens = encode_text(request.query.texts[0]).tokens;
-        for (std::size_t i = 0; i < tokens.size() && i < out["tokens"].size(); ++i) out["tokens"][i]["text"] = tokens[i];
+        for (std::size_t i = 0; i < tokens.size() && i < out["tokens"].size(); ++i)
+            out["tokens"][i]["text"] = tokens[i];
     }
     out["metadata"] = metadata_json(*s->index, *position);
     add_asset_flags(out, *s->index, *position);
@@ -273,14 +282,17 @@ Json Service::encode(const QueryInput& query) {
     const MultiVectorSet queries = resolve(query, *s);
     Json out{{"dim", queries.dim()}, {"queries", Json::array()}};
     for (std::size_t q = 0; q < queries.size(); ++q) {
-        out["queries"].push_back({{"id", queries.id(q)}, {"tokens", queries.vectors_of(q)}, {"vectors", vectors_json(queries.vectors(q))}});
+        out["queries"].push_back(
+            {{"id", queries.id(q)}, {"tokens", queries.vectors_of(q)}, {"vectors", vectors_json(queries.vectors(q))}});
     }
     return out;
 }
 
 std::string Service::writable_path() const {
     if (!std::filesystem::is_directory(options_.sources.index)) {
-        throw ApiError(409, "read_only", "this server serves a single file; make an index folder with 'marginmerge index add' to change pages");
+        throw ApiError(
+            409, "read_only",
+            "this server serves a single file; make an index folder with 'marginmerge index add' to change pages");
     }
     return options_.sources.index.string();
 }
@@ -307,10 +319,12 @@ Json Service::add(const AddRequest& request) {
     const auto s = snapshot();
     if (s->index->size() > 0 && request.pages.dim() != s->index->dim()) {
         throw ApiError(400, "dimension_mismatch",
-                       "the index has " + std::to_string(s->index->dim()) + " dimensions, the pages " + std::to_string(request.pages.dim()));
+                       "the index has " + std::to_string(s->index->dim()) + " dimensions, the pages " +
+                           std::to_string(request.pages.dim()));
     }
     for (std::size_t i = 0; i < request.pages.size(); ++i) {
-        if (request.pages.vectors_of(i) == 0) throw ApiError(400, "invalid_argument", "page '" + request.pages.id(i) + "' has no vectors");
+        if (request.pages.vectors_of(i) == 0)
+            throw ApiError(400, "invalid_argument", "page '" + request.pages.id(i) + "' has no vectors");
         if (!request.replace && s->index->find(request.pages.id(i))) {
             throw ApiError(409, "conflict", "page '" + request.pages.id(i) + "' exists; say replace to overwrite it");
         }
@@ -327,7 +341,8 @@ Json Service::add(const AddRequest& request) {
 Json Service::remove(const std::vector<std::string>& ids, bool must_exist) {
     const std::string path = writable_path();
     const std::lock_guard lock(write_mutex_);
-    if (must_exist && !snapshot()->index->find(ids.at(0))) throw ApiError(404, "page_not_found", "no page '" + ids[0] + "'");
+    if (must_exist && !snapshot()->index->find(ids.at(0)))
+        throw ApiError(404, "page_not_found", "no page '" + ids[0] + "'");
     DeleteOptions options;
     options.ignore_missing = true;
     const DeleteReport report = open_writer(path).remove(ids, options);
@@ -421,7 +436,9 @@ Asset Service::asset(const std::string& id, bool image) const {
     if (!at) throw ApiError(404, "page_not_found", "no page '" + id + "'");
     const std::string named = metadata_text(s->index->metadata(*at), image ? "image" : "text_file");
     const auto found = image ? assets_.image(id, named) : assets_.text(id, named);
-    if (!found) throw ApiError(404, "asset_not_found", std::string("no ") + (image ? "image" : "text") + " for page '" + id + "'");
+    if (!found)
+        throw ApiError(404, "asset_not_found",
+                       std::string("no ") + (image ? "image" : "text") + " for page '" + id + "'");
     return *found;
 }
 

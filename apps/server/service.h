@@ -13,9 +13,9 @@
 
 #include "assets.h"
 #include "bodies.h"
-#include "server_limits.h"
 #include "metrics.h"
 #include "overview.h"
+#include "server_limits.h"
 #include "snapshot.h"
 #include "text_encoder.h"
 
@@ -26,8 +26,8 @@ struct ServiceOptions {
     std::filesystem::path assets;          ///< page images and texts; may be empty
     std::shared_ptr<TextEncoder> encoder;  ///< null: no text queries
     Limits limits;
-    std::size_t threads = 0;               ///< for one search when nothing else runs; 0: all cores
-    double poll_seconds = 1;               ///< how often to look for a new state of the index; 0: never
+    std::size_t threads = 0;  ///< for one search when nothing else runs; 0: all cores
+    double poll_seconds = 1;  ///< how often to look for a new state of the index; 0: never
 };
 
 /// Everything the server does, without HTTP: requests in, JSON values out, ApiError or Error thrown.
@@ -67,8 +67,8 @@ private:
     struct Running;  ///< counts requests at work, and knows how many threads one may use
     MultiVectorSet resolve(const QueryInput& query, const Snapshot& snapshot);
     EncodedText encode_text(const std::string& text);
-    std::vector<std::vector<Hit>> run(const MultiVectorSet& queries, const SearchRequest& request, const Snapshot& snapshot,
-                                      std::size_t threads) const;
+    std::vector<std::vector<Hit>> run(const MultiVectorSet& queries, const SearchRequest& request,
+                                      const Snapshot& snapshot, std::size_t threads) const;
     void add_asset_flags(nlohmann::ordered_json& page, const Index& index, std::size_t position) const;
     void install(std::shared_ptr<const Snapshot> snapshot);
     void watch();

@@ -72,7 +72,9 @@ Json overview_json(const Overview& overview) {
     std::vector<double> values;
     for (const PageSummary& page : overview.pages) values.push_back(page.redundancy);
     std::sort(values.begin(), values.end());
-    const auto quantile = [&](double q) { return values.empty() ? 0.0 : values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1))]; };
+    const auto quantile = [&](double q) {
+        return values.empty() ? 0.0 : values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1))];
+    };
     const double sum = std::accumulate(values.begin(), values.end(), 0.0);
     out["redundancy"] = {{"mean", values.empty() ? 0.0 : sum / static_cast<double>(values.size())},
                          {"minimum", quantile(0)},
@@ -86,7 +88,8 @@ Json overview_json(const Overview& overview) {
             item["maximum"] = field.maximum;
         } else {
             item["values"] = Json::array();
-            for (const auto& [value, count] : field.values) item["values"].push_back({{"value", value}, {"pages", count}});
+            for (const auto& [value, count] : field.values)
+                item["values"].push_back({{"value", value}, {"pages", count}});
             item["more_values"] = field.more_values;
         }
         out["fields"].push_back(std::move(item));
@@ -162,15 +165,18 @@ Json explain_page(const View& view, std::size_t position, VectorsView query, boo
     out["source_vectors"] = owner.size();
     out["grid"] = grid.known() ? Json{grid.columns, grid.rows} : Json(nullptr);
     out["owner"] = owner;
-    out["boxes"] = boxes_json(view.options.full || index.has_full() ? index.full_boxes(position) : index.boxes(position), owner.size());
+    out["boxes"] = boxes_json(
+        view.options.full || index.has_full() ? index.full_boxes(position) : index.boxes(position), owner.size());
     out["tokens"] = Json::array();
     for (std::size_t t = 0; t < query.rows; ++t) {
         Json patches = Json::array();
         for (std::size_t p = 0; p < owner.size(); ++p) {
             if (owner[p] == winner[t] && winner[t] >= 0) patches.push_back(p);
         }
-        out["tokens"].push_back(
-            {{"token", t}, {"representative", winner[t]}, {"score", short_number(best[t])}, {"patches", std::move(patches)}});
+        out["tokens"].push_back({{"token", t},
+                                 {"representative", winner[t]},
+                                 {"score", short_number(best[t])},
+                                 {"patches", std::move(patches)}});
     }
     if (similarities) {
         Matrix all(query.rows, stored.rows());

@@ -15,14 +15,16 @@ namespace marginmerge::server {
 namespace {
 
 double share_of(const IndexStats& stats) {
-    return stats.source_vectors > 0 ? static_cast<double>(stats.vectors) / static_cast<double>(stats.source_vectors) : 1;
+    return stats.source_vectors > 0 ? static_cast<double>(stats.vectors) / static_cast<double>(stats.source_vectors)
+                                    : 1;
 }
 
 std::string percent(double share) {
     const double p = 100 * share;
     const double whole = std::round(p);
     // Rounding up of each page's count makes "5%" store a little more than that.
-    return whole >= 1 && std::abs(p - whole) < 0.06 * whole + 0.3 ? fmt::format("{:.0f}%", whole) : fmt::format("{:.1f}%", p);
+    return whole >= 1 && std::abs(p - whole) < 0.06 * whole + 0.3 ? fmt::format("{:.0f}%", whole)
+                                                                  : fmt::format("{:.1f}%", p);
 }
 
 std::string free_name(const std::vector<View>& views, std::string name, const std::string& instead) {
@@ -30,7 +32,8 @@ std::string free_name(const std::vector<View>& views, std::string name, const st
     return taken ? instead : name;
 }
 
-std::shared_ptr<const Index> open_again(const std::filesystem::path& path, const std::shared_ptr<const Snapshot>& previous) {
+std::shared_ptr<const Index> open_again(const std::filesystem::path& path,
+                                        const std::shared_ptr<const Snapshot>& previous) {
     if (previous) {
         for (const View& view : previous->views) {
             if (view.index->path() == path) return Index::reopen(view.index);
@@ -51,7 +54,8 @@ void add_prefix_views(Snapshot& s, const IndexStats& stats) {
         view.index = s.index;
         view.options.keep = keep;
         for (std::size_t i = 0; i < s.index->size(); ++i) {
-            const auto wanted = static_cast<std::size_t>(std::ceil(keep * static_cast<double>(s.index->source_vectors_of(i))));
+            const auto wanted =
+                static_cast<std::size_t>(std::ceil(keep * static_cast<double>(s.index->source_vectors_of(i))));
             view.vectors += std::min(std::max<std::size_t>(1, wanted), s.index->vectors_of(i));
         }
         view.vector_bytes = stats.vectors > 0 ? view.vectors * (stats.vector_bytes / stats.vectors) : 0;
@@ -68,7 +72,8 @@ const View& Snapshot::view(const std::string& name) const {
     throw ApiError(404, "view_not_found", "no view '" + name + "'; GET /v1/stats lists them");
 }
 
-std::shared_ptr<const Snapshot> open_snapshot(const SnapshotSources& sources, const std::shared_ptr<const Snapshot>& previous) {
+std::shared_ptr<const Snapshot> open_snapshot(const SnapshotSources& sources,
+                                              const std::shared_ptr<const Snapshot>& previous) {
     auto s = std::make_shared<Snapshot>();
     s->number = previous ? previous->number + 1 : 1;
     s->index = previous ? Index::reopen(previous->index) : Index::open(sources.index);
@@ -88,8 +93,8 @@ std::shared_ptr<const Snapshot> open_snapshot(const SnapshotSources& sources, co
         view.index = open_again(path, previous);
         const IndexStats other = view.index->stats();
         if (other.dim != stats.dim && stats.pages > 0) {
-            fail(ErrorCode::invalid_argument, "--variants {}: expected {} dimensions as in the index, found {}", path.string(),
-                 stats.dim, other.dim);
+            fail(ErrorCode::invalid_argument, "--variants {}: expected {} dimensions as in the index, found {}",
+                 path.string(), stats.dim, other.dim);
         }
         view.share = share_of(other);
         view.vectors = other.vectors;
@@ -131,7 +136,8 @@ std::shared_ptr<const Snapshot> open_snapshot(const SnapshotSources& sources, co
     if (const auto text = s->examples.metadata().find("texts"); text != s->examples.metadata().end()) {
         const auto list = nlohmann::json::parse(text->second, nullptr, false);
         if (list.is_array() && list.size() == s->examples.size()) {
-            for (const auto& item : list) s->example_texts.push_back(item.is_string() ? item.get<std::string>() : std::string());
+            for (const auto& item : list)
+                s->example_texts.push_back(item.is_string() ? item.get<std::string>() : std::string());
         }
     }
     return s;

@@ -14,8 +14,8 @@ namespace marginmerge::server {
 struct View {
     enum class Kind { stored, prefix, variant, full };
     Kind kind = Kind::stored;
-    std::string name;     ///< what clients say: "index", "5%", "full", …
-    double share = 1;     ///< vectors as a share of the original ones
+    std::string name;  ///< what clients say: "index", "5%", "full", …
+    double share = 1;  ///< vectors as a share of the original ones
     std::uint64_t vectors = 0;
     std::uint64_t vector_bytes = 0;
     std::shared_ptr<const Index> index;
@@ -32,7 +32,7 @@ struct SnapshotSources {
 /// Everything a request looks at; it never changes, so a request keeps the one it began with.
 struct Snapshot {
     std::shared_ptr<const Index> index;
-    std::vector<View> views;                 ///< by share, ascending; always holds "index"
+    std::vector<View> views;  ///< by share, ascending; always holds "index"
     MultiVectorSet examples;
     std::vector<std::string> example_texts;  ///< one for each example, or empty
     std::uint64_t number = 0;                ///< counts reloads of this process
@@ -42,6 +42,7 @@ struct Snapshot {
 };
 
 /// Opens all sources; parts of `previous` that did not change are shared. Throws Error.
-std::shared_ptr<const Snapshot> open_snapshot(const SnapshotSources& sources, const std::shared_ptr<const Snapshot>& previous);
+std::shared_ptr<const Snapshot> open_snapshot(const SnapshotSources& sources,
+                                              const std::shared_ptr<const Snapshot>& previous);
 
 }  // namespace marginmerge::server

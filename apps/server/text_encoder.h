@@ -24,11 +24,11 @@ public:
 };
 
 struct EndpointOptions {
-    std::string url;        ///< http[s]://host[:port][/path]; the path is /pooling when absent
-    std::string model;      ///< sent as "model" when not empty
-    std::string task;       ///< sent as "task" when not empty (vLLM: token_embed)
-    std::string prefix;     ///< put before every query, for encoders trained with one
-    std::string api_key;    ///< sent as a bearer token when not empty
+    std::string url;      ///< http[s]://host[:port][/path]; the path is /pooling when absent
+    std::string model;    ///< sent as "model" when not empty
+    std::string task;     ///< sent as "task" when not empty (vLLM: token_embed)
+    std::string prefix;   ///< put before every query, for encoders trained with one
+    std::string api_key;  ///< sent as a bearer token when not empty
     double timeout_seconds = 20;
 };
 

@@ -9,7 +9,7 @@ namespace marginmerge::server {
 struct WebFile {
     std::string_view path;  ///< "/" for index.html, "/app.js" and so on
     std::string_view type;
-    std::string_view tag;   ///< ETag
+    std::string_view tag;  ///< ETag
     std::string_view content;
 };
 

@@ -26,8 +26,8 @@ TEST(Assets, NeverLeavesItsFolder) {
     EXPECT_TRUE(assets.resolve("sub/b.png"));
     EXPECT_TRUE(assets.resolve("inner.png"));
     for (const std::string bad :
-         {"", ".", "..", "../secret.png", "sub/../../secret.png", "/etc/passwd", ".hidden.png", "link.png", "up/secret.png", "sub",
-          "../assets-of-others/c.png", "a.png/", "sub/./b.png", "nothing.png"}) {
+         {"", ".", "..", "../secret.png", "sub/../../secret.png", "/etc/passwd", ".hidden.png", "link.png",
+          "up/secret.png", "sub", "../assets-of-others/c.png", "a.png/", "sub/./b.png", "nothing.png"}) {
         EXPECT_FALSE(assets.resolve(bad)) << bad;
     }
     EXPECT_FALSE(assets.resolve(std::string("a.png\0", 6)));

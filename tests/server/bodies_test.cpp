@@ -36,7 +36,8 @@ std::string npy(const std::string& type, const std::string& shape, const std::st
     std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': (" + shape + "), }";
     while ((10 + header.size() + 1) % 64 != 0) header += ' ';
     header += '\n';
-    return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size() & 255) + static_cast<char>(header.size() >> 8) + header + data;
+    return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size() & 255) +
+           static_cast<char>(header.size() >> 8) + header + data;
 }
 
 std::string floats(const std::vector<float>& values) {
@@ -46,15 +47,17 @@ std::string floats(const std::vector<float>& values) {
 }
 
 TEST(JsonBodies, OneQueryAndABatch) {
-    const SearchRequest one = parse_search(BodyKind::json, R"({"vectors": [[1, 2], [3, 4.5]], "k": 7, "view": "5%", "metadata": false})", {}, {});
+    const SearchRequest one = parse_search(
+        BodyKind::json, R"({"vectors": [[1, 2], [3, 4.5]], "k": 7, "view": "5%", "metadata": false})", {}, {});
     ASSERT_EQ(one.query.vectors.size(), 1U);
     EXPECT_EQ(one.query.vectors[0](1, 1), 4.5f);
     EXPECT_FALSE(one.query.batch);
     EXPECT_EQ(one.k, 7U);
     EXPECT_EQ(one.view, "5%");
     EXPECT_FALSE(one.metadata);
-    const SearchRequest two = parse_search(BodyKind::json,
-                                           R"({"queries": [[[1]], [[2], [3]]], "first_pass": "bits", "candidates": 50, "rerank": 5})", {}, {});
+    const SearchRequest two = parse_search(
+        BodyKind::json, R"({"queries": [[[1]], [[2], [3]]], "first_pass": "bits", "candidates": 50, "rerank": 5})", {},
+        {});
     EXPECT_TRUE(two.query.batch);
     EXPECT_EQ(two.query.vectors[1].rows(), 2U);
     EXPECT_EQ(two.first_pass, FirstPass::bits);
@@ -63,7 +66,9 @@ TEST(JsonBodies, OneQueryAndABatch) {
 }
 
 TEST(JsonBodies, FiltersInEveryForm) {
-    const auto filter = [](const std::string& text) { return parse_search(BodyKind::json, R"({"text": "a", "filter": )" + text + "}", {}, {}).filter; };
+    const auto filter = [](const std::string& text) {
+        return parse_search(BodyKind::json, R"({"text": "a", "filter": )" + text + "}", {}, {}).filter;
+    };
     EXPECT_TRUE(filter(R"("year > 3")").matches(R"({"year": 4})"));
     EXPECT_FALSE(filter(R"({"year": {"lt": 3}})").matches(R"({"year": 4})"));
     EXPECT_TRUE(filter("null").empty());
@@ -76,12 +81,15 @@ TEST(JsonBodies, FiltersInEveryForm) {
 }
 
 TEST(JsonBodies, SayWhatIsWrong) {
-    for (const char* bad : {"", "{", "[]", "3", "{\"k\": }", "\xff"}) EXPECT_EQ(search_code(bad), "invalid_json") << bad;
+    for (const char* bad : {"", "{", "[]", "3", "{\"k\": }", "\xff"})
+        EXPECT_EQ(search_code(bad), "invalid_json") << bad;
     for (const char* bad :
-         {"{}", R"({"vectors": []})", R"({"vectors": [[]]})", R"({"vectors": [[1], [1, 2]]})", R"({"vectors": [1]})", R"({"vectors": [["a"]]})",
-          R"({"vectors": [[1e300]]})", R"({"vectors": [[1]], "text": "x"})", R"({"text": " "})", R"({"text": 3})", R"({"texts": "a"})",
-          R"({"vectors": [[1]], "k": 0})", R"({"vectors": [[1]], "k": -1})", R"({"vectors": [[1]], "k": 1.5})", R"({"vectors": [[1]], "kk": 1})",
-          R"({"vectors": [[1]], "metadata": 1})", R"({"vectors": [[1]], "first_pass": "magic"})", R"({"queries": [[1]]})"}) {
+         {"{}", R"({"vectors": []})", R"({"vectors": [[]]})", R"({"vectors": [[1], [1, 2]]})", R"({"vectors": [1]})",
+          R"({"vectors": [["a"]]})", R"({"vectors": [[1e300]]})", R"({"vectors": [[1]], "text": "x"})",
+          R"({"text": " "})", R"({"text": 3})", R"({"texts": "a"})", R"({"vectors": [[1]], "k": 0})",
+          R"({"vectors": [[1]], "k": -1})", R"({"vectors": [[1]], "k": 1.5})", R"({"vectors": [[1]], "kk": 1})",
+          R"({"vectors": [[1]], "metadata": 1})", R"({"vectors": [[1]], "first_pass": "magic"})",
+          R"({"queries": [[1]]})"}) {
         EXPECT_EQ(search_code(bad), "invalid_argument") << bad;
     }
     EXPECT_EQ(search_code(R"({"vectors": [[1]], "k": 1001})"), "limit_exceeded");
@@ -90,20 +98,27 @@ TEST(JsonBodies, SayWhatIsWrong) {
     small.query_vectors = 2;
     small.json_bytes = 60;
     small.text_bytes = 3;
-    EXPECT_EQ(code_of([&] { parse_search(BodyKind::json, R"({"queries": [[[1]], [[2]]]})", {}, small); }), "limit_exceeded");
-    EXPECT_EQ(code_of([&] { parse_search(BodyKind::json, R"({"vectors": [[1], [2], [3]]})", {}, small); }), "limit_exceeded");
+    EXPECT_EQ(code_of([&] { parse_search(BodyKind::json, R"({"queries": [[[1]], [[2]]]})", {}, small); }),
+              "limit_exceeded");
+    EXPECT_EQ(code_of([&] { parse_search(BodyKind::json, R"({"vectors": [[1], [2], [3]]})", {}, small); }),
+              "limit_exceeded");
     EXPECT_EQ(code_of([&] { parse_search(BodyKind::json, R"({"text": "four"})", {}, small); }), "limit_exceeded");
     EXPECT_EQ(code_of([&] { parse_search(BodyKind::json, std::string(61, ' '), {}, small); }), "body_too_large");
-    EXPECT_EQ(search_code("{\"vectors\": " + std::string(200000, '[') + std::string(200000, ']') + "}"), "invalid_argument") << "deep nesting";
+    EXPECT_EQ(search_code("{\"vectors\": " + std::string(200000, '[') + std::string(200000, ']') + "}"),
+              "invalid_argument")
+        << "deep nesting";
 }
 
 TEST(JsonBodies, ExplainAddAndDelete) {
-    const ExplainRequest e = parse_explain(BodyKind::json, R"({"example": "q", "id": "p", "similarities": true})", {}, {});
+    const ExplainRequest e =
+        parse_explain(BodyKind::json, R"({"example": "q", "id": "p", "similarities": true})", {}, {});
     EXPECT_EQ(e.id, "p");
     EXPECT_TRUE(e.similarities);
     EXPECT_EQ(code_of([] { parse_explain(BodyKind::json, R"({"example": "q"})", {}, {}); }), "invalid_argument");
-    const AddRequest a = parse_add(BodyKind::json,
-                                   R"({"pages": [{"id": "x", "vectors": [[1, 2]], "grid": [3, 4], "metadata": {"a": 1}}], "replace": true})", {}, {});
+    const AddRequest a = parse_add(
+        BodyKind::json,
+        R"({"pages": [{"id": "x", "vectors": [[1, 2]], "grid": [3, 4], "metadata": {"a": 1}}], "replace": true})", {},
+        {});
     EXPECT_EQ(a.pages.id(0), "x");
     EXPECT_EQ(a.pages.grid(0).rows, 4);
     EXPECT_EQ(a.metadata.at(0), R"({"a":1})");
@@ -111,11 +126,13 @@ TEST(JsonBodies, ExplainAddAndDelete) {
     for (const char* bad : {R"({"pages": []})", R"({"pages": [{"id": "x"}]})", R"({"pages": [{"vectors": [[1]]}]})",
                             R"({"pages": [{"id": "x", "vectors": [[1]]}, {"id": "x", "vectors": [[1]]}]})",
                             R"({"pages": [{"id": "x", "vectors": [[1]]}, {"id": "y", "vectors": [[1, 2]]}]})",
-                            R"({"pages": [{"id": "x", "vectors": [[1]], "grid": [1]}]})", R"({"pages": [{"id": "x", "vectors": [[1]], "metadata": 1}]})"}) {
+                            R"({"pages": [{"id": "x", "vectors": [[1]], "grid": [1]}]})",
+                            R"({"pages": [{"id": "x", "vectors": [[1]], "metadata": 1}]})"}) {
         EXPECT_EQ(code_of([&] { parse_add(BodyKind::json, bad, {}, {}); }), "invalid_argument") << bad;
     }
     EXPECT_EQ(parse_ids(R"({"ids": ["a", "b"]})", {}), (std::vector<std::string>{"a", "b"}));
-    for (const char* bad : {"{}", R"({"ids": []})", R"({"ids": [1]})"}) EXPECT_EQ(code_of([&] { parse_ids(bad, {}); }), "invalid_argument");
+    for (const char* bad : {"{}", R"({"ids": []})", R"({"ids": [1]})"})
+        EXPECT_EQ(code_of([&] { parse_ids(bad, {}); }), "invalid_argument");
 }
 
 TEST(NpyBodies, TwoAndThreeDimensions) {
@@ -130,7 +147,8 @@ TEST(NpyBodies, TwoAndThreeDimensions) {
     const std::string half("\x00\x3c\x00\xc0", 4);
     EXPECT_EQ(parse_npy_queries(npy("<f2", "1, 2", half), {}).vectors[0](0, 1), -2);
     EXPECT_EQ(body_kind("application/octet-stream", npy("<f4", "1, 1", floats({1}))), BodyKind::npy);
-    const SearchRequest s = parse_search(BodyKind::npy, npy("<f4", "1, 1", floats({1})), {{"k", "4"}, {"filter", "a = 1"}, {"metadata", "false"}}, {});
+    const SearchRequest s = parse_search(BodyKind::npy, npy("<f4", "1, 1", floats({1})),
+                                         {{"k", "4"}, {"filter", "a = 1"}, {"metadata", "false"}}, {});
     EXPECT_EQ(s.k, 4U);
     EXPECT_FALSE(s.filter.empty());
     EXPECT_FALSE(s.metadata);
@@ -160,7 +178,8 @@ TEST(SafetensorsBodies, QueriesAndPages) {
     EXPECT_TRUE(queries.batch);
     const std::string unaligned = "x" + file;  // a body has no alignment
     EXPECT_EQ(parse_safetensors_queries(std::string_view(unaligned).substr(1), {}).vectors.size(), 3U);
-    const AddRequest pages = parse_add(BodyKind::safetensors, slurp(corpus.directory / "small.safetensors"), {{"replace", "true"}}, {});
+    const AddRequest pages =
+        parse_add(BodyKind::safetensors, slurp(corpus.directory / "small.safetensors"), {{"replace", "true"}}, {});
     EXPECT_EQ(pages.pages.size(), test::Corpus::pages);
     EXPECT_EQ(pages.pages.owner(0).size(), test::Corpus::patches);
     EXPECT_EQ(pages.pages.grid(0).columns, 4);
@@ -180,10 +199,13 @@ TEST(SafetensorsBodies, MetadataAndPlainTensors) {
     const std::string tensors =
         R"("vectors":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]},"offsets":{"dtype":"I64","shape":[2],"data_offsets":[8,24]})";
     const std::string data = floats({1, 2}) + std::string(8, '\0') + std::string("\x01\0\0\0\0\0\0\0", 8);
-    const AddRequest good = parse_add(BodyKind::safetensors, file(R"({"__metadata__":{"page_metadata":"{\"0\": {\"a\": 2}}"},)" + tensors + "}", data), {}, {});
+    const AddRequest good =
+        parse_add(BodyKind::safetensors,
+                  file(R"({"__metadata__":{"page_metadata":"{\"0\": {\"a\": 2}}"},)" + tensors + "}", data), {}, {});
     EXPECT_EQ(good.metadata.at(0), R"({"a":2})");
     for (const char* bad : {R"([])", R"({\"7\": {}})", R"({\"0\": 1})", "{"}) {
-        const std::string body = file(std::string(R"({"__metadata__":{"page_metadata":")") + bad + "\"}," + tensors + "}", data);
+        const std::string body =
+            file(std::string(R"({"__metadata__":{"page_metadata":")") + bad + "\"}," + tensors + "}", data);
         EXPECT_EQ(code_of([&] { parse_add(BodyKind::safetensors, body, {}, {}); }), "invalid_body") << bad;
     }
 }
@@ -192,7 +214,8 @@ TEST(SafetensorsBodies, EveryTruncationAndManyFlipsAreRefusedOrSound) {
     const test::Corpus corpus;
     const std::string file = slurp(corpus.directory / "queries.safetensors");
     for (std::size_t n = 0; n < file.size(); n += 7) {
-        EXPECT_EQ(code_of([&] { parse_safetensors_queries(std::string_view(file).substr(0, n), {}); }), "invalid_body") << n;
+        EXPECT_EQ(code_of([&] { parse_safetensors_queries(std::string_view(file).substr(0, n), {}); }), "invalid_body")
+            << n;
     }
     Random random(3);
     for (int i = 0; i < 3000; ++i) {

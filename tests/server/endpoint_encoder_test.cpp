@@ -59,7 +59,8 @@ std::string failure(TextEncoder& encoder) {
 
 TEST(EndpointEncoder, SpeaksThePoolingForm) {
     StandIn server;
-    server.reply = R"({"object": "list", "model": "m", "data": [{"index": 0, "object": "pooling", "data": [[3, 4], [0, -2]]}], "usage": {}})";
+    server.reply =
+        R"({"object": "list", "model": "m", "data": [{"index": 0, "object": "pooling", "data": [[3, 4], [0, -2]]}], "usage": {}})";
     EndpointOptions options;
     options.url = server.url();
     options.model = "colqwen";
@@ -83,7 +84,8 @@ TEST(EndpointEncoder, UnderstandsTheOtherForms) {
     EndpointOptions options;
     options.url = server.url("/v1/custom?x=1");
     const auto encoder = make_endpoint_encoder(options);
-    for (const char* reply : {R"({"data": [{"embedding": [[1, 0]]}]})", R"({"embeddings": [[[1, 0]]]})", R"({"data": [{"embeddings": [[1, 0]]}]})"}) {
+    for (const char* reply : {R"({"data": [{"embedding": [[1, 0]]}]})", R"({"embeddings": [[[1, 0]]]})",
+                              R"({"data": [{"embeddings": [[1, 0]]}]})"}) {
         server.reply = reply;
         EXPECT_EQ(encoder->encode("x").vectors(0, 0), 1.0f) << reply;
     }
@@ -97,8 +99,10 @@ TEST(EndpointEncoder, SaysWhatIsWrong) {
     options.url = server.url();
     options.timeout_seconds = 1;
     const auto encoder = make_endpoint_encoder(options);
-    for (const char* reply : {"", "no json", "[]", "{}", R"({"data": []})", R"({"data": [{}]})", R"({"data": [{"data": [1, 2]}]})", R"({"data": [{"data": [[1], [1, 2]]}]})",
-                              R"({"data": [{"data": [["a"]]}]})", R"({"data": [{"data": [[1e300]]}]})", R"({"data": 3})"}) {
+    for (const char* reply :
+         {"", "no json", "[]", "{}", R"({"data": []})", R"({"data": [{}]})", R"({"data": [{"data": [1, 2]}]})",
+          R"({"data": [{"data": [[1], [1, 2]]}]})", R"({"data": [{"data": [["a"]]}]})",
+          R"({"data": [{"data": [[1e300]]}]})", R"({"data": 3})"}) {
         server.reply = reply;
         EXPECT_NE(failure(*encoder), "") << reply;
     }

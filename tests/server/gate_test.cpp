@@ -25,7 +25,9 @@ public:
     }
     ~Client() { ::close(fd_); }
     Client(const Client&) = delete;
-    void send(const std::string& text) { [[maybe_unused]] const auto n = ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL); }
+    void send(const std::string& text) {
+        [[maybe_unused]] const auto n = ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL);
+    }
     void finish() { ::shutdown(fd_, SHUT_WR); }
     /// Until `enough` is in what came, the peer closes, or the time is over.
     std::string read_until(const std::string& enough, std::chrono::milliseconds limit = 5000ms) {
@@ -56,7 +58,8 @@ private:
 };
 
 std::string reply_with(const std::string& body, bool last = false) {
-    return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + (last ? "\r\nConnection: close" : "") + "\r\n\r\n" + body;
+    return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + (last ? "\r\nConnection: close" : "") +
+           "\r\n\r\n" + body;
 }
 
 struct RunningGate {
@@ -72,7 +75,9 @@ struct RunningGate {
                 ++handled;
                 if (r.bytes.find("GET /slow") == 0) std::this_thread::sleep_for(400ms);
                 if (r.bytes.find("GET /big") == 0) return RawReply{reply_with(std::string(30 << 20, 'b')), false};
-                return RawReply{reply_with(std::string("<").append(r.bytes, r.bytes.find("\r\n\r\n") + 4).append(">"), r.last), r.last};
+                return RawReply{
+                    reply_with(std::string("<").append(r.bytes, r.bytes.find("\r\n\r\n") + 4).append(">"), r.last),
+                    r.last};
             };
         }
         options.workers = 2;
@@ -123,7 +128,9 @@ TEST(Gate, SlowClientsDoNotHoldWorkers) {
     std::vector<std::unique_ptr<Client>> slow;
     for (int i = 0; i < 60; ++i) {
         slow.push_back(std::make_unique<Client>(g.port));
-        slow.back()->send(i % 3 == 0 ? "GET / HTTP/1.1\r\nHo" : i % 3 == 1 ? "POST / HTTP/1.1\r\nContent-Length: 100\r\n\r\nabc" : "");
+        slow.back()->send(i % 3 == 0   ? "GET / HTTP/1.1\r\nHo"
+                          : i % 3 == 1 ? "POST / HTTP/1.1\r\nContent-Length: 100\r\n\r\nabc"
+                                       : "");
     }
     for (int i = 0; i < 20; ++i) {
         Client c(g.port);
@@ -153,7 +160,8 @@ TEST(Gate, ClientsThatDoNotReadDoNotHoldWorkers) {
         EXPECT_NE(c.read_until("<>", 2000ms).find("200"), std::string::npos) << i;
     }
     const auto end = std::chrono::steady_clock::now() + 8s;
-    while (g.gate->counters().open.load() > 0 && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(50ms);
+    while (g.gate->counters().open.load() > 0 && std::chrono::steady_clock::now() < end)
+        std::this_thread::sleep_for(50ms);
     EXPECT_EQ(g.gate->counters().open.load(), 0) << "deaf clients are cut off";
 }
 
@@ -183,7 +191,8 @@ TEST(Gate, TurnsAwayBeforeTheBody) {
     EXPECT_NE(c.read_until("unauthorized").find("401 Unauthorized"), std::string::npos);
     Client big(g.port);
     big.send("POST / HTTP/1.1\r\nX-API-Key: k\r\nContent-Length: 1001\r\n\r\n" + std::string(1001, 'x'));
-    EXPECT_NE(big.read_until("body_too_large").find("413"), std::string::npos) << "readable although the body was still coming";
+    EXPECT_NE(big.read_until("body_too_large").find("413"), std::string::npos)
+        << "readable although the body was still coming";
     EXPECT_EQ(g.handled.load(), 0);
 }
 
@@ -254,8 +263,10 @@ TEST(Gate, FinishesWhatHasBegunWhenStopped) {
 TEST(Gate, SurvivesNonsense) {
     RunningGate g;
     g.start();
-    for (const std::string& junk : {std::string("\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", 11), std::string("\r\n\r\n\r\n"), std::string("GET\r\n\r\n"), std::string(70000, 'A'),
-                                    std::string("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")}) {
+    for (const std::string& junk :
+         {std::string("\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", 11), std::string("\r\n\r\n\r\n"),
+          std::string("GET\r\n\r\n"), std::string(70000, 'A'),
+          std::string("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")}) {
         Client c(g.port);
         c.send(junk);
         c.finish();

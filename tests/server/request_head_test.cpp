@@ -89,7 +89,8 @@ TEST(Secret, ComparesWholeKeys) {
 
 TEST(Loopback, IsOnlyThisMachine) {
     for (const char* yes : {"127.0.0.1", "127.1.2.3", "localhost", "::1"}) EXPECT_TRUE(is_loopback(yes)) << yes;
-    for (const char* no : {"0.0.0.0", "::", "192.168.1.2", "127.evil.example", "localhost.example"}) EXPECT_FALSE(is_loopback(no)) << no;
+    for (const char* no : {"0.0.0.0", "::", "192.168.1.2", "127.evil.example", "localhost.example"})
+        EXPECT_FALSE(is_loopback(no)) << no;
 }
 
 }  // namespace

@@ -39,7 +39,8 @@ void check(const json& schema, const json& value, const std::string& where) {
     const std::string type = schema.value("type", "");
     if (type == "object") {
         ASSERT_TRUE(value.is_object()) << where;
-        for (const auto& name : schema.value("required", json::array())) EXPECT_TRUE(value.contains(name.get<std::string>())) << where << "." << name;
+        for (const auto& name : schema.value("required", json::array()))
+            EXPECT_TRUE(value.contains(name.get<std::string>())) << where << "." << name;
         if (!schema.contains("properties")) return;
         for (const auto& [name, item] : value.items()) {
             ASSERT_TRUE(schema["properties"].contains(name)) << where << "." << name << " is not in the document";
@@ -51,7 +52,8 @@ void check(const json& schema, const json& value, const std::string& where) {
     } else if (type == "string") {
         EXPECT_TRUE(value.is_string()) << where;
         if (schema.contains("enum")) {
-            EXPECT_NE(std::find(schema["enum"].begin(), schema["enum"].end(), value), schema["enum"].end()) << where << value;
+            EXPECT_NE(std::find(schema["enum"].begin(), schema["enum"].end(), value), schema["enum"].end())
+                << where << value;
         }
     } else if (type == "integer") {
         EXPECT_TRUE(value.is_number_integer()) << where;
@@ -67,7 +69,8 @@ std::set<std::string> seen_responses;
 std::set<std::string> seen_codes;
 
 /// A response that must be one the document promises.
-json expect(const std::string& method, const std::string& path, const httplib::Result& result, int status, const std::string& code = "") {
+json expect(const std::string& method, const std::string& path, const httplib::Result& result, int status,
+            const std::string& code = "") {
     const std::string where = method + " " + path;
     EXPECT_TRUE(result) << where;
     if (!result) return {};
@@ -75,7 +78,8 @@ json expect(const std::string& method, const std::string& path, const httplib::R
     std::string lower = method;
     for (char& c : lower) c = static_cast<char>(std::tolower(c));
     const json& responses = document()["paths"].at(path).at(lower)["responses"];
-    EXPECT_TRUE(responses.contains(std::to_string(result->status))) << where << " " << result->status << " is not in the document";
+    EXPECT_TRUE(responses.contains(std::to_string(result->status)))
+        << where << " " << result->status << " is not in the document";
     seen_responses.insert(where + " " + std::to_string(result->status));
     if (result->get_header_value("Content-Type").rfind("application/json", 0) != 0) return {};
     const json body = json::parse(result->body, nullptr, false);
@@ -86,7 +90,8 @@ json expect(const std::string& method, const std::string& path, const httplib::R
         EXPECT_EQ(body["error"]["code"], code) << where;
         EXPECT_EQ(body["error"]["status"], status);
         const json& codes = response["x-error-codes"];
-        EXPECT_NE(std::find(codes.begin(), codes.end(), code), codes.end()) << where << ": " << code << " is not in the document";
+        EXPECT_NE(std::find(codes.begin(), codes.end(), code), codes.end())
+            << where << ": " << code << " is not in the document";
         seen_codes.insert(code);
     }
     return body;
@@ -95,10 +100,12 @@ json expect(const std::string& method, const std::string& path, const httplib::R
 struct Server : RunningServer {
     httplib::Client client;
     explicit Server(const Corpus& corpus) : Server(corpus.options()) {}
-    explicit Server(ServiceOptions options, HttpOptions o = {}) : RunningServer(std::move(options), o), client("127.0.0.1", port) {
+    explicit Server(ServiceOptions options, HttpOptions o = {})
+        : RunningServer(std::move(options), o), client("127.0.0.1", port) {
         client.set_read_timeout(60);
     }
-    httplib::Result post(const std::string& path, const std::string& body, const std::string& type = "application/json") {
+    httplib::Result post(const std::string& path, const std::string& body,
+                         const std::string& type = "application/json") {
         return client.Post(path, body, type);
     }
     json search(const std::string& body, int status = 200, const std::string& code = "") {
@@ -130,7 +137,9 @@ TEST(Routes, AreThoseOfTheDocument) {
             described.insert(upper + " " + path);
             const bool open = operation.contains("security") && operation["security"].empty();
             for (const Route& route : router.routes()) {
-                if (route.method == upper && route.path == path) { EXPECT_EQ(route.open, open) << upper << path; }
+                if (route.method == upper && route.path == path) {
+                    EXPECT_EQ(route.open, open) << upper << path;
+                }
             }
         }
     }
@@ -154,7 +163,8 @@ TEST(Routes, AnswerAsTheDocumentSays) {
     EXPECT_EQ(one["hits"].size(), 3U);
     EXPECT_EQ(s.search(R"({"examples": ["q0", "q1"], "metadata": false})")["results"].size(), 2U);
     const std::string queries = slurp(corpus.directory / "queries.safetensors");
-    const json binary = expect("POST", "/v1/search", s.post("/v1/search?k=3&view=full", queries, "application/octet-stream"), 200);
+    const json binary =
+        expect("POST", "/v1/search", s.post("/v1/search?k=3&view=full", queries, "application/octet-stream"), 200);
     EXPECT_EQ(binary["results"].size(), 3U);
     EXPECT_EQ(binary["view"], "full");
     s.search(R"({"example": "q0", "first_pass": "prefix", "candidates": 8})");
@@ -168,23 +178,38 @@ TEST(Routes, AnswerAsTheDocumentSays) {
     expect("POST", "/v1/search", s.post("/v1/search", "not a file", "application/octet-stream"), 400, "invalid_body");
     expect("POST", "/v1/search", s.post("/v1/search", "{}", "text/plain"), 415, "unsupported_media_type");
     expect("POST", "/v1/search", s.post("/v1/search", std::string(2 << 20, ' ')), 413, "body_too_large");
-    expect("POST", "/v1/search", c.Post("/v1/search", [](std::size_t, httplib::DataSink& sink) { sink.write("x", 1); sink.done(); return true; }, "application/json"), 411, "length_required");
+    expect("POST", "/v1/search",
+           c.Post(
+               "/v1/search",
+               [](std::size_t, httplib::DataSink& sink) {
+                   sink.write("x", 1);
+                   sink.done();
+                   return true;
+               },
+               "application/json"),
+           411, "length_required");
     // What gates and routers say is the same on every path.
     const auto on_search = [&](const httplib::Headers& headers, int status, const std::string& code) {
-        expect("POST", "/v1/search", c.Post("/v1/search", headers, R"({"example": "q0"})", "application/json"), status, code);
+        expect("POST", "/v1/search", c.Post("/v1/search", headers, R"({"example": "q0"})", "application/json"), status,
+               code);
     };
     on_search({{"Origin", "http://evil.example"}}, 403, "forbidden_host");
-    on_search({{"X-Long", std::string(5000, 'a')}, {"X-Long2", std::string(7000, 'a')}, {"X-Long3", std::string(7000, 'a')}}, 431, "headers_too_large");
-    expect("POST", "/v1/search", c.Post("/v1/search?" + std::string(3000, 'a'), "{}", "application/json"), 414, "uri_too_long");
+    on_search(
+        {{"X-Long", std::string(5000, 'a')}, {"X-Long2", std::string(7000, 'a')}, {"X-Long3", std::string(7000, 'a')}},
+        431, "headers_too_large");
+    expect("POST", "/v1/search", c.Post("/v1/search?" + std::string(3000, 'a'), "{}", "application/json"), 414,
+           "uri_too_long");
 
     // explain
     const std::string id = one["hits"][0]["id"];
-    expect("POST", "/v1/explain", s.post("/v1/explain", R"({"example": "q0", "id": ")" + id + R"(", "similarities": true})"), 200);
+    expect("POST", "/v1/explain",
+           s.post("/v1/explain", R"({"example": "q0", "id": ")" + id + R"(", "similarities": true})"), 200);
     expect("POST", "/v1/explain", s.post("/v1/explain", R"({"example": "q0", "id": "nobody"})"), 404, "page_not_found");
     expect("POST", "/v1/explain", s.post("/v1/explain", R"({"example": "q0"})"), 400, "invalid_argument");
 
     // encode and examples
-    const json decoded = expect("POST", "/v1/encode", s.post("/v1/encode", queries, "application/vnd.safetensors"), 200);
+    const json decoded =
+        expect("POST", "/v1/encode", s.post("/v1/encode", queries, "application/vnd.safetensors"), 200);
     EXPECT_EQ(decoded["queries"].size(), 3U);
     EXPECT_EQ(expect("GET", "/v1/examples", c.Get("/v1/examples?limit=2"), 200)["examples"].size(), 2U);
     expect("GET", "/v1/examples", c.Get("/v1/examples?limit=x"), 400, "invalid_argument");
@@ -202,12 +227,14 @@ TEST(Routes, AnswerAsTheDocumentSays) {
     expect("GET", "/v1/pages/{id}/image", image, 200);
     EXPECT_EQ(image->get_header_value("Content-Type"), "image/svg+xml");
     EXPECT_NE(image->get_header_value("Content-Security-Policy").find("sandbox"), std::string::npos);
-    expect("GET", "/v1/pages/{id}/image", c.Get("/v1/pages/page-1/image", {{"If-None-Match", image->get_header_value("ETag")}}), 304);
+    expect("GET", "/v1/pages/{id}/image",
+           c.Get("/v1/pages/page-1/image", {{"If-None-Match", image->get_header_value("ETag")}}), 304);
     expect("GET", "/v1/pages/{id}/image", c.Get("/v1/pages/page-0/image"), 404, "asset_not_found");
     const auto text = c.Get("/v1/pages/page-0/text");
     expect("GET", "/v1/pages/{id}/text", text, 200);
     EXPECT_EQ(text->body, "words of page zero");
-    expect("GET", "/v1/pages/{id}/text", c.Get("/v1/pages/page-0/text", {{"If-None-Match", text->get_header_value("ETag")}}), 304);
+    expect("GET", "/v1/pages/{id}/text",
+           c.Get("/v1/pages/page-0/text", {{"If-None-Match", text->get_header_value("ETag")}}), 304);
     expect("GET", "/v1/pages/{id}/text", c.Get("/v1/pages/nobody/text"), 404, "page_not_found");
 
     // changes
@@ -216,8 +243,13 @@ TEST(Routes, AnswerAsTheDocumentSays) {
     const std::string add = R"({"pages": [{"id": "a/b c", "vectors": [)" + vector + R"(]], "metadata": {"year": 1}}]})";
     expect("POST", "/v1/pages", s.post("/v1/pages", add), 201);
     expect("POST", "/v1/pages", s.post("/v1/pages", add), 409, "conflict");
-    expect("POST", "/v1/pages", s.post("/v1/pages", R"({"pages": [{"id": "x", "vectors": [[1]]}]})"), 400, "dimension_mismatch");
-    EXPECT_EQ(expect("POST", "/v1/pages", s.post("/v1/pages?replace=true", slurp(corpus.directory / "small.safetensors"), "application/octet-stream"), 201)["replaced"], 12);
+    expect("POST", "/v1/pages", s.post("/v1/pages", R"({"pages": [{"id": "x", "vectors": [[1]]}]})"), 400,
+           "dimension_mismatch");
+    EXPECT_EQ(expect("POST", "/v1/pages",
+                     s.post("/v1/pages?replace=true", slurp(corpus.directory / "small.safetensors"),
+                            "application/octet-stream"),
+                     201)["replaced"],
+              12);
     EXPECT_EQ(expect("GET", "/v1/pages/{id}", c.Get("/v1/pages/a%2Fb%20c"), 200)["metadata"]["year"], 1);
     {
         const IndexWriter other(corpus.directory / "index");
@@ -225,7 +257,9 @@ TEST(Routes, AnswerAsTheDocumentSays) {
     }
     expect("DELETE", "/v1/pages/{id}", c.Delete("/v1/pages/a%2Fb%20c"), 200);
     expect("DELETE", "/v1/pages/{id}", c.Delete("/v1/pages/a%2Fb%20c"), 404, "page_not_found");
-    EXPECT_EQ(expect("DELETE", "/v1/pages", c.Delete("/v1/pages", R"({"ids": ["page-0", "nobody"]})", "application/json"), 200)["missing"], 1);
+    EXPECT_EQ(expect("DELETE", "/v1/pages",
+                     c.Delete("/v1/pages", R"({"ids": ["page-0", "nobody"]})", "application/json"), 200)["missing"],
+              1);
     expect("DELETE", "/v1/pages", c.Delete("/v1/pages", R"({"ids": 3})", "application/json"), 400, "invalid_argument");
     EXPECT_EQ(expect("POST", "/v1/reload", s.post("/v1/reload", ""), 200)["pages"], 11);
 
@@ -238,8 +272,10 @@ TEST(Routes, AnswerAsTheDocumentSays) {
     expect("GET", "/readyz", c.Get("/readyz"), 200);
     const auto metrics = c.Get("/metrics");
     expect("GET", "/metrics", metrics, 200);
-    for (const char* line : {"marginmerge_requests_total{route=\"POST /v1/search\",status=\"200\"} ", "marginmerge_request_seconds_bucket{route=\"GET /v1/stats\",le=\"+Inf\"} 1",
-                             "marginmerge_index_pages 11", "marginmerge_pages_deleted_total 2", "marginmerge_connections "}) {
+    for (const char* line :
+         {"marginmerge_requests_total{route=\"POST /v1/search\",status=\"200\"} ",
+          "marginmerge_request_seconds_bucket{route=\"GET /v1/stats\",le=\"+Inf\"} 1", "marginmerge_index_pages 11",
+          "marginmerge_pages_deleted_total 2", "marginmerge_connections "}) {
         EXPECT_NE(metrics->body.find(line), std::string::npos) << line;
     }
     expect("GET", "/openapi.json", c.Get("/openapi.json"), 200);
@@ -266,13 +302,16 @@ TEST(Routes, AnswerAsTheDocumentSays) {
         for (const auto& [method, operation] : operations.items()) {
             std::string upper = method;
             for (char& ch : upper) ch = static_cast<char>(std::toupper(ch));
-            const bool done = seen_responses.count(upper + " " + path + " 200") + seen_responses.count(upper + " " + path + " 201") > 0;
+            const bool done =
+                seen_responses.count(upper + " " + path + " 200") + seen_responses.count(upper + " " + path + " 201") >
+                0;
             EXPECT_TRUE(done) << upper << " " << path << " was not exercised";
         }
     }
     // Codes that other tests show: by the gate's (time, load), the encoder's and the files' own faults.
-    const std::set<std::string> elsewhere{"unauthorized", "request_timeout", "overloaded", "encoder_failed", "deadline_exceeded",
-                                          "read_only",    "corrupt",         "io",         "internal",       "unsupported"};
+    const std::set<std::string> elsewhere{"unauthorized",      "request_timeout", "overloaded", "encoder_failed",
+                                          "deadline_exceeded", "read_only",       "corrupt",    "io",
+                                          "internal",          "unsupported"};
     for (const auto& error : document()["x-errors"]) {
         const std::string code = error["code"];
         EXPECT_TRUE(seen_codes.count(code) == 1 || elsewhere.count(code) == 1) << code << " was not exercised";
@@ -291,7 +330,8 @@ TEST(Routes, KeysAreAskedForAndChecked) {
     expect("GET", "/v1/stats", c.Get("/v1/stats", {{"X-API-Key", "open sesame"}}), 200);
     expect("GET", "/v1/stats", c.Get("/v1/stats", {{"Authorization", "Bearer open sesame"}}), 200);
     expect("GET", "/metrics", c.Get("/metrics"), 401, "unauthorized");
-    for (const char* open : {"/", "/app.js", "/healthz", "/readyz", "/openapi.json"}) EXPECT_EQ(c.Get(open)->status, 200) << open;
+    for (const char* open : {"/", "/app.js", "/healthz", "/readyz", "/openapi.json"})
+        EXPECT_EQ(c.Get(open)->status, 200) << open;
     HttpOptions outside;
     outside.host = "0.0.0.0";
     EXPECT_THROW(HttpServer(s.service, outside), Error) << "no key, no other address";
@@ -307,7 +347,8 @@ TEST(Routes, ServeThePage) {
     EXPECT_EQ(s.client.Get("/", {{"If-None-Match", page->get_header_value("ETag")}})->status, 304);
     EXPECT_EQ(s.client.Head("/")->body, "");
     for (const WebFile& file : web_files()) {
-        EXPECT_EQ(file.content.find("http://"), file.content.find("http://www.w3.org")) << file.path << " must not need the network";
+        EXPECT_EQ(file.content.find("http://"), file.content.find("http://www.w3.org"))
+            << file.path << " must not need the network";
         EXPECT_EQ(file.content.find("https://"), std::string_view::npos) << file.path;
     }
     EXPECT_EQ(s.client.Get("/", {{"Host", "rebound.example"}})->status, 403);

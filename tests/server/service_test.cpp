@@ -80,7 +80,8 @@ TEST(Service, ExplanationAddsUpInEveryView) {
                 const int r = token["representative"];
                 const auto& row = page["similarities"][token["token"].get<std::size_t>()];
                 EXPECT_EQ(row.size(), page["vectors"].get<std::size_t>());
-                for (const auto& s : row) EXPECT_LE(s.get<double>(), row[static_cast<std::size_t>(r)].get<double>() + 1e-9);
+                for (const auto& s : row)
+                    EXPECT_LE(s.get<double>(), row[static_cast<std::size_t>(r)].get<double>() + 1e-9);
                 for (const auto& patch : token["patches"]) EXPECT_EQ(page["owner"][patch.get<std::size_t>()], r);
             }
             EXPECT_NEAR(sum, page["score"].get<double>(), 1e-5);
@@ -143,7 +144,8 @@ TEST(Service, NoticesWhatOtherProcessesDo) {
     Service service(std::move(options));
     const std::string gone = "page-3";
     IndexWriter(corpus.directory / "index").remove(std::span(&gone, 1));
-    for (int i = 0; i < 100 && service.snapshot()->index->size() == Corpus::pages; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    for (int i = 0; i < 100 && service.snapshot()->index->size() == Corpus::pages; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
     EXPECT_EQ(service.snapshot()->index->size(), Corpus::pages - 1);
 }
 
@@ -164,7 +166,8 @@ TEST(Service, SearchesWhileTheIndexChanges) {
     for (int i = 0; i < 15; ++i) {
         AddRequest add;
         MultiVectorBuilder builder(Corpus::dim);
-        builder.add("extra-" + std::to_string(i), test::random_rows(3, Corpus::dim, 70 + static_cast<std::uint64_t>(i)));
+        builder.add("extra-" + std::to_string(i),
+                    test::random_rows(3, Corpus::dim, 70 + static_cast<std::uint64_t>(i)));
         add.pages = builder.finish();
         service.add(add);
         if (i % 3 == 0) service.reload();
@@ -225,7 +228,8 @@ TEST(Overview, RedundancyIsPatchesForEachDirection) {
     EXPECT_NEAR(redundancy(tall), 10, 1e-5);
     const Corpus corpus;
     Service service(corpus.options());
-    for (int i = 0; i < 200 && !service.overview()["ready"].get<bool>(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    for (int i = 0; i < 200 && !service.overview()["ready"].get<bool>(); ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
     const auto overview = service.overview();
     ASSERT_TRUE(overview["ready"].get<bool>());
     EXPECT_EQ(overview["basis"], "full");

@@ -36,8 +36,8 @@ struct Corpus {
         std::vector<std::string> metadata;
         for (std::size_t i = 0; i < pages; ++i) {
             full.add("page-" + std::to_string(i), random_rows(patches, dim, 100 + i), {4, 4});
-            metadata.push_back(std::string("{\"title\": \"Page number ").append(std::to_string(i)) + "\", \"year\": " + std::to_string(2010 + i) +
-                               ", \"language\": \"" + (i % 3 == 0 ? "de" : "en") + "\"}");
+            metadata.push_back(std::string("{\"title\": \"Page number ").append(std::to_string(i)) + "\", \"year\": " +
+                               std::to_string(2010 + i) + ", \"language\": \"" + (i % 3 == 0 ? "de" : "en") + "\"}");
         }
         for (std::size_t i = 0; i < 3; ++i) queries.add("q" + std::to_string(i), random_rows(5, dim, 900 + i));
         const MultiVectorSet all = full.finish();
@@ -71,7 +71,8 @@ struct Corpus {
             for (std::size_t p = 0; p < n; ++p) {
                 const std::size_t r = p * kept / n;
                 s->owner.push_back(static_cast<std::int32_t>(r));
-                for (std::size_t j = 0; j < all.dim(); ++j) s->vectors(i * kept + r, j) += values[(i * n + p) * all.dim() + j];
+                for (std::size_t j = 0; j < all.dim(); ++j)
+                    s->vectors(i * kept + r, j) += values[(i * n + p) * all.dim() + j];
             }
             s->offsets.push_back(static_cast<std::int64_t>((i + 1) * kept));
             s->source_offsets.push_back(static_cast<std::int64_t>((i + 1) * n));
@@ -107,7 +108,10 @@ struct RunningServer {
     std::thread thread;
 
     explicit RunningServer(server::ServiceOptions options, server::HttpOptions http_options = {})
-        : service(std::move(options)), http(service, with_free_port(http_options)), port(http.bind()), thread([this] { http.run(); }) {}
+        : service(std::move(options)),
+          http(service, with_free_port(http_options)),
+          port(http.bind()),
+          thread([this] { http.run(); }) {}
     ~RunningServer() { stop(); }
     void stop() {
         if (!thread.joinable()) return;

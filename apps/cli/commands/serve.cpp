@@ -90,26 +90,35 @@ void register_serve(CLI::App& app) {
     server::SnapshotSources& sources = options->service.sources;
     server::Limits& limits = options->http.limits;
     command->add_option("INDEX", sources.index, "An index folder, or any multi-vector file")->required();
-    command->add_option("--host", options->http.host, "Address to listen on; any but loopback needs a key")->capture_default_str();
-    command->add_option("--port", options->http.port, "Port; 0 takes a free one")->capture_default_str()->check(CLI::Range(0, 65535));
-    command->add_option("--api-key", options->http.api_key, "Key that clients must send (or environment MARGINMERGE_API_KEY)");
+    command->add_option("--host", options->http.host, "Address to listen on; any but loopback needs a key")
+        ->capture_default_str();
+    command->add_option("--port", options->http.port, "Port; 0 takes a free one")
+        ->capture_default_str()
+        ->check(CLI::Range(0, 65535));
+    command->add_option("--api-key", options->http.api_key,
+                        "Key that clients must send (or environment MARGINMERGE_API_KEY)");
     command->add_option("--full", sources.full, "The pages before compression, to compare with");
-    command->add_option("--queries", sources.queries, "Example queries for the page (default: those kept in the index)");
+    command->add_option("--queries", sources.queries,
+                        "Example queries for the page (default: those kept in the index)");
     command->add_option("--variants", sources.variants, "The same pages with other numbers of vectors, for the slider");
     command->add_option("--assets", options->service.assets, "Folder with page images and texts (ID.png, ID.txt, …)");
-    command->add_option("--encoder-url", options->encoder.url, "Token-embedding server for text queries, http://host:port[/pooling]");
+    command->add_option("--encoder-url", options->encoder.url,
+                        "Token-embedding server for text queries, http://host:port[/pooling]");
     command->add_option("--encoder-model", options->encoder.model, "Model name to send to it");
     command->add_option("--encoder-task", options->encoder.task, "Task to send to it, for example token_embed");
     command->add_option("--encoder-prefix", options->encoder.prefix, "Text put before every query");
-    command->add_option("--encoder-timeout", options->encoder.timeout_seconds, "Seconds to wait for it")->capture_default_str();
+    command->add_option("--encoder-timeout", options->encoder.timeout_seconds, "Seconds to wait for it")
+        ->capture_default_str();
     command->add_option("--workers", options->http.workers, "Requests worked on at once; 0: two for each core");
-    command->add_option("--poll", options->service.poll_seconds, "Seconds between looks for a changed index; 0: never")->capture_default_str();
+    command->add_option("--poll", options->service.poll_seconds, "Seconds between looks for a changed index; 0: never")
+        ->capture_default_str();
     command->add_option("--max-body", limits.body_bytes, "Largest request body, bytes")->capture_default_str();
     command->add_option("--max-batch", limits.batch, "Most queries in a request")->capture_default_str();
     command->add_option("--max-k", limits.k, "Most results for a query")->capture_default_str();
     command->add_option("--max-connections", limits.connections, "Most open connections")->capture_default_str();
     command->add_option("--timeout", limits.search_seconds, "Seconds a request may work")->capture_default_str();
-    command->add_option("--grace", limits.grace_seconds, "Seconds to finish requests after a stop")->capture_default_str();
+    command->add_option("--grace", limits.grace_seconds, "Seconds to finish requests after a stop")
+        ->capture_default_str();
     add_common(*command, options->common);
     command->footer(
         "Examples:\n"
