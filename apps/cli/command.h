@@ -27,5 +27,6 @@ void register_compress(CLI::App& app);
 void register_import(CLI::App& app);
 void register_inspect(CLI::App& app);
 void register_encode(CLI::App& app);
+void register_serve(CLI::App& app);
 
 }  // namespace marginmerge::cli

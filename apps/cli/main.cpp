@@ -25,6 +25,7 @@ int run(int argc, char** argv) {
     register_import(app);
     register_inspect(app);
     register_encode(app);
+    register_serve(app);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
