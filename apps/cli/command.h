@@ -25,5 +25,8 @@ Progress progress_bar(const Common& common);
 /// run through CLI::App::callback. Defined in commands/NAME.cpp, listed in main.cpp.
 void register_inspect(CLI::App& app);
 void register_encode(CLI::App& app);
+void register_search(CLI::App& app);
+void register_evaluate(CLI::App& app);
+void register_index(CLI::App& app);
 
 }  // namespace marginmerge::cli

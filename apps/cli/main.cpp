@@ -23,6 +23,9 @@ int run(int argc, char** argv) {
     using namespace marginmerge::cli;
     register_inspect(app);
     register_encode(app);
+    register_search(app);
+    register_evaluate(app);
+    register_index(app);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
