@@ -26,6 +26,9 @@ int run(int argc, char** argv) {
     register_inspect(app);
     register_encode(app);
     register_serve(app);
+    register_search(app);
+    register_evaluate(app);
+    register_index(app);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
