@@ -22,6 +22,7 @@ int run(int argc, char** argv) {
     app.get_formatter()->column_width(36);
     using namespace marginmerge::cli;
     register_compress(app);
+    register_fit(app);
     register_inspect(app);
     register_encode(app);
     try {

@@ -30,8 +30,8 @@ const FitPreset& fit_preset(const std::string& name);
 struct ValidationPool {
     std::vector<std::size_t> documents;  ///< positions, ascending
     std::vector<std::size_t> queries;
-    Matrix full_scores;                  ///< [queries, documents]
-    std::vector<RelevantSet> relevant;   ///< by judgements, or by the full index where there are none
+    Matrix full_scores;                 ///< [queries, documents]
+    std::vector<RelevantSet> relevant;  ///< by judgements, or by the full index where there are none
 };
 
 /// Everything the parts of a fit share.
@@ -43,7 +43,7 @@ struct FitContext {
     std::vector<ValidationPool> pools;                ///< of each corpus; empty for bank and zero-shot
     Model model;
     FitReport report;
-    std::string fingerprint;                          ///< of data and options
+    std::string fingerprint;  ///< of data and options
     nlohmann::json provenance;
 };
 
@@ -57,6 +57,9 @@ struct MinedExample {
 
 /// Hard negatives of every training query of a corpus, from the store or by a scan.
 std::vector<MinedExample> mined_examples(FitContext& context, std::size_t corpus, const FitStore& store);
+
+/// Prototypes from the training-side queries, when the recipe needs any.
+void fit_bank(FitContext& context);
 
 /// Validation documents and their full scores for every training corpus.
 void make_pools(FitContext& context);

@@ -66,7 +66,8 @@ std::vector<MinedExample> mined_examples(FitContext& context, std::size_t c, con
         state = std::move(*saved);
         context.report.resumed = context.report.resumed || state.next < corpus.training_documents.size();
     }
-    const auto mined = mine_hard_negatives(corpus.documents, corpus.training_documents, queries, positives, options, state);
+    const auto mined =
+        mine_hard_negatives(corpus.documents, corpus.training_documents, queries, positives, options, state);
     if (!store.temporary()) store.save_mining(key, {corpus.training_documents.size(), mined});
 
     std::vector<MinedExample> examples;
@@ -149,7 +150,8 @@ public:
         for (const auto& corpus : clusters_) {
             for (const auto& page : corpus) {
                 for (std::size_t i = 0; i < page.features.rows(); ++i) {
-                    for (std::size_t f = 0; f < feature_count; ++f) square[f] += std::pow(page.features(i, f) - sum[f] / count, 2);
+                    for (std::size_t f = 0; f < feature_count; ++f)
+                        square[f] += std::pow(page.features(i, f) - sum[f] / count, 2);
                 }
             }
         }
@@ -165,8 +167,8 @@ public:
         for (std::size_t c = 0; c < positions_.size(); ++c) {
             pages_[c].resize(clusters_[c].size());
             parallel_for(clusters_[c].size(), context_.options.threads, [&](std::size_t i) {
-                pages_[c][i] = make_training_page(context_.corpora[c].documents.vectors(positions_[c][i]), clusters_[c][i], scaling,
-                                                  recipe_.constants.epsilon);
+                pages_[c][i] = make_training_page(context_.corpora[c].documents.vectors(positions_[c][i]),
+                                                  clusters_[c][i], scaling, recipe_.constants.epsilon);
                 clusters_[c][i] = {};
             });
         }
@@ -256,7 +258,8 @@ void fit_learned(FitContext& context, const FitStore& store) {
             examples.push_back(std::move(example));
         }
     }
-    if (examples.empty()) fail(ErrorCode::invalid_argument, "fit: expected at least one query with documents to rank, found none");
+    if (examples.empty())
+        fail(ErrorCode::invalid_argument, "fit: expected at least one query with documents to rank, found none");
 
     std::vector<ValidationSide> sides;
     for (std::size_t c = 0; c < context.pools.size(); ++c) {
