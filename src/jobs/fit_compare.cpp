@@ -40,8 +40,8 @@ void make_pools(FitContext& context) {
             kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
             pool.documents = std::move(kept);
         }
-        std::vector<PreparedQuery> queries;
-        for (const auto q : pool.queries) queries.push_back(context.queries[c][q]);
+        std::vector<const PreparedQuery*> queries;
+        for (const auto q : pool.queries) queries.push_back(&context.queries[c][q]);
         pool.full_scores = score_documents(corpus.documents, pool.documents, queries, context.options.threads);
         pool.relevant = top_as_relevant(pool.full_scores, teacher_top);
         for (std::size_t i = 0; i < pool.queries.size(); ++i) {

@@ -67,6 +67,9 @@ void make_pools(FitContext& context);
 /// Trains the network (and the base, for presets that say so) into context.model.
 void fit_learned(FitContext& context, const FitStore& store);
 
+/// Probes, ridge and shared parts of `fitted` into context.model; a fixed recipe where that is better.
+void fit_fitted(FitContext& context);
+
 /// Compresses a pool's documents with this model and recipe and scores its queries.
 ValidationFigures judge_recipe(const FitContext& context, const Model& model, const Recipe& recipe);
 

@@ -44,10 +44,10 @@ std::string mining_key(const FitContext& context, std::size_t c) {
 
 std::vector<MinedExample> mined_examples(FitContext& context, std::size_t c, const FitStore& store) {
     const FitCorpus& corpus = context.corpora[c];
-    std::vector<PreparedQuery> queries;
+    std::vector<const PreparedQuery*> queries;
     std::vector<std::vector<std::size_t>> positives;
     for (const auto q : corpus.train_queries) {
-        queries.push_back(context.queries[c][q]);
+        queries.push_back(&context.queries[c][q]);
         positives.push_back(corpus.labels[q].documents);
     }
     const std::string key = mining_key(context, c);
