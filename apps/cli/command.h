@@ -25,6 +25,7 @@ Progress progress_bar(const Common& common);
 /// run through CLI::App::callback. Defined in commands/NAME.cpp, listed in main.cpp.
 void register_compress(CLI::App& app);
 void register_import(CLI::App& app);
+void register_fit(CLI::App& app);
 void register_inspect(CLI::App& app);
 void register_encode(CLI::App& app);
 void register_serve(CLI::App& app);

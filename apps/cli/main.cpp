@@ -23,6 +23,7 @@ int run(int argc, char** argv) {
     using namespace marginmerge::cli;
     register_compress(app);
     register_import(app);
+    register_fit(app);
     register_inspect(app);
     register_encode(app);
     register_serve(app);

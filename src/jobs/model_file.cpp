@@ -161,6 +161,41 @@ void load_probes(const SafetensorsFile& file, ProbeSet& probes) {
                          : std::vector<float>(count, 1.0f / static_cast<float>(count));
 }
 
+// Names and shapes of what `fitted` stores; 0 stands for "any".
+struct FittedTensor {
+    const char* name;
+    Matrix FittedParts::*part;
+    std::uint64_t rows;
+    std::uint64_t columns;
+};
+
+std::vector<FittedTensor> fitted_tensors(std::uint64_t probes, std::uint64_t d) {
+    return {{"fitted_metric", &FittedParts::metric, d, d},
+            {"fitted_prior", &FittedParts::prior, d, d},
+            {"fitted_prior_inverse", &FittedParts::prior_inverse, d, d},
+            {"fitted_images", &FittedParts::images, probes, d},
+            {"fitted_start_map", &FittedParts::start_map, 2 * d + 3, d}};
+}
+
+void load_fitted(const SafetensorsFile& file, Model& model) {
+    const std::uint64_t probes = model.probes.tokens.rows(), d = model.probes.tokens.cols();
+    for (const FittedTensor& tensor : fitted_tensors(probes, d)) {
+        if (file.find(tensor.name) == nullptr) continue;
+        const auto span = values(file, tensor.name, {tensor.rows, tensor.columns});
+        model.fitted.*tensor.part = Matrix(ConstMatrix{span.data(), tensor.rows, tensor.columns});
+    }
+    if (file.find("probe_offsets") != nullptr) {
+        const auto span = values(file, "probe_offsets", {probes});
+        model.fitted.offsets.assign(span.begin(), span.end());
+    }
+    const bool prior = !model.fitted.prior.empty();
+    if (prior == model.fitted.prior_inverse.empty() || prior == model.fitted.images.empty())
+        fail(
+            ErrorCode::corrupt,
+            "{}: expected 'fitted_prior', 'fitted_prior_inverse' and 'fitted_images' together, found only some of them",
+            file.path());
+}
+
 // A file without a recipe means the paper's; without a network that is its fixed start, h = 0.
 Recipe recipe_of(const SafetensorsFile& file, const Model& model) {
     Recipe base = preset_recipe("paper");
@@ -184,6 +219,7 @@ Model load_model(const std::filesystem::path& path) {
     load_bank(file, model.bank);
     load_network(file, model);
     load_probes(file, model.probes);
+    load_fitted(file, model);
     if (!model.bank.empty() && !model.probes.empty() && model.bank.prototypes.cols() != model.probes.tokens.cols())
         fail(ErrorCode::corrupt, "{}: tensor 'probes': expected {} columns like 'prototypes', found {}", file.path(),
              model.bank.prototypes.cols(), model.probes.tokens.cols());
@@ -226,6 +262,11 @@ void save_model(const std::filesystem::path& path, const Model& model) {
     if (!model.probes.empty()) {
         writer.declare("probes", DType::f32, {model.probes.tokens.rows(), model.probes.tokens.cols()});
         writer.declare("probe_weights", DType::f32, {model.probes.weights.size()});
+        for (const FittedTensor& tensor : fitted_tensors(0, 0)) {
+            const Matrix& m = model.fitted.*tensor.part;
+            if (!m.empty()) writer.declare(tensor.name, DType::f32, {m.rows(), m.cols()});
+        }
+        if (!model.fitted.offsets.empty()) writer.declare("probe_offsets", DType::f32, {model.fitted.offsets.size()});
     }
 
     if (!model.bank.empty()) {
@@ -247,6 +288,12 @@ void save_model(const std::filesystem::path& path, const Model& model) {
     if (!model.probes.empty()) {
         writer.write("probes", 0, model.probes.tokens.flat());
         writer.write("probe_weights", 0, std::span<const float>(model.probes.weights));
+        for (const FittedTensor& tensor : fitted_tensors(0, 0)) {
+            const Matrix& m = model.fitted.*tensor.part;
+            if (!m.empty()) writer.write(tensor.name, 0, m.flat());
+        }
+        if (!model.fitted.offsets.empty())
+            writer.write("probe_offsets", 0, std::span<const float>(model.fitted.offsets));
     }
     writer.commit();
 }

@@ -9,7 +9,7 @@
 namespace marginmerge {
 
 Matrix score_documents(const MultiVectorSet& documents, std::span<const std::size_t> positions,
-                       std::span<const PreparedQuery> queries, std::size_t threads) {
+                       std::span<const PreparedQuery* const> queries, std::size_t threads) {
     Matrix scores(queries.size(), positions.size());
     std::vector<Matrix> floats(resolve_threads(threads));
     parallel_for_workers(positions.size(), threads, [&](std::size_t i, std::size_t worker) {
@@ -17,13 +17,13 @@ Matrix score_documents(const MultiVectorSet& documents, std::span<const std::siz
         Matrix& v = floats[worker];
         v.reshape(stored.rows, stored.dim);
         to_float(stored, v.data());
-        for (std::size_t q = 0; q < queries.size(); ++q) scores(q, i) = maxsim(queries[q], ConstMatrix(v));
+        for (std::size_t q = 0; q < queries.size(); ++q) scores(q, i) = maxsim(*queries[q], ConstMatrix(v));
     });
     return scores;
 }
 
 std::vector<MinedQuery> mine_hard_negatives(const MultiVectorSet& documents, std::span<const std::size_t> positions,
-                                            std::span<const PreparedQuery> queries,
+                                            std::span<const PreparedQuery* const> queries,
                                             std::span<const std::vector<std::size_t>> positives,
                                             const MiningOptions& options, MiningState state) {
     if (state.queries.size() != queries.size() || state.next > positions.size()) {

@@ -15,7 +15,7 @@ namespace marginmerge {
 /// Exact MaxSim of every query against the documents at these positions: out [queries, positions].
 /// A document is converted once and scored against all queries while it is in cache.
 Matrix score_documents(const MultiVectorSet& documents, std::span<const std::size_t> positions,
-                       std::span<const PreparedQuery> queries, std::size_t threads);
+                       std::span<const PreparedQuery* const> queries, std::size_t threads);
 
 /// A document and its score; better first, the lower position on a tie.
 struct ScoredDocument {
@@ -51,7 +51,7 @@ struct MiningOptions {
 /// its `positives` (document positions), under exact full MaxSim. Memory is queries x (negatives +
 /// chunk), whatever the corpus. Starts from `state` when it belongs to an interrupted scan.
 std::vector<MinedQuery> mine_hard_negatives(const MultiVectorSet& documents, std::span<const std::size_t> positions,
-                                            std::span<const PreparedQuery> queries,
+                                            std::span<const PreparedQuery* const> queries,
                                             std::span<const std::vector<std::size_t>> positives,
                                             const MiningOptions& options, MiningState state = {});
 

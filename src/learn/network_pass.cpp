@@ -132,7 +132,7 @@ namespace marginmerge {
 HWY_EXPORT(forward);
 HWY_EXPORT(backward);
 
-Matrix standardise(ConstMatrix raw_features, const FeatureScaling& scaling) {
+Matrix standardise_by_feature(ConstMatrix raw_features, const FeatureScaling& scaling) {
     Matrix out(feature_count, padded_patches(raw_features.rows));
     for (std::size_t f = 0; f < feature_count; ++f) {
         float* row = out.row(f);

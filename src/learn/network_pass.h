@@ -14,7 +14,7 @@ inline constexpr std::size_t patch_block = 16;
 constexpr std::size_t padded_patches(std::size_t n) { return (n + patch_block - 1) / patch_block * patch_block; }
 
 /// Standardised features, feature-major: out [15, padded n], padding zero.
-Matrix standardise(ConstMatrix raw_features, const FeatureScaling& scaling);
+Matrix standardise_by_feature(ConstMatrix raw_features, const FeatureScaling& scaling);
 
 /// What the forward pass keeps for the backward pass: activations and GELU slopes, unit-major
 /// [32|16, padded n].

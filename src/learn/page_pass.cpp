@@ -29,7 +29,7 @@ TrainingPage make_training_page(VectorsView vectors, const PageClusters& cluster
     page.anchor_cosine = clusters.anchor_cosine;
     page.log_relevance.reserve(clusters.relevance.size());
     for (const float s : clusters.relevance) page.log_relevance.push_back(static_cast<float>(std::log(s + epsilon)));
-    page.features = standardise(clusters.features, scaling);
+    page.features = standardise_by_feature(clusters.features, scaling);
     return page;
 }
 

@@ -42,21 +42,27 @@ Network initial_network(std::uint64_t seed, double output_scale) {
     return network;
 }
 
-ValidationFigures judge_parameters(const ValidationSide& side, const Parameters& parameters, double clip,
+ValidationFigures judge_parameters(std::span<const ValidationSide> sides, const Parameters& parameters, double clip,
                                    std::size_t threads) {
-    Matrix scores(side.queries.size(), side.pages.size());
     std::vector<PagePass> passes(resolve_threads(threads));
-    parallel_for_workers(side.pages.size(), threads, [&](std::size_t i, std::size_t worker) {
-        PagePass& pass = passes[worker];
-        pass.forward(*side.pages[i], parameters, clip, false);
-        for (std::size_t q = 0; q < side.queries.size(); ++q)
-            scores(q, i) = maxsim(*side.queries[q], pass.representatives());
-    });
-    return validation_figures(side.full_scores, scores, side.relevant);
+    std::vector<ValidationFigures> figures;
+    for (const ValidationSide& side : sides) {
+        Matrix scores(side.queries.size(), side.pages.size());
+        parallel_for_workers(side.pages.size(), threads, [&](std::size_t i, std::size_t worker) {
+            PagePass& pass = passes[worker];
+            pass.forward(*side.pages[i], parameters, clip, false);
+            for (std::size_t q = 0; q < side.queries.size(); ++q) {
+                scores(q, i) = maxsim(*side.queries[q], pass.representatives());
+            }
+        });
+        figures.push_back(validation_figures(side.full_scores, scores, side.relevant));
+    }
+    return average_figures(figures);
 }
 
-void train(const TrainerOptions& o, std::span<const TrainingExample> examples, const ValidationSide& validation,
-           TrainerState& state, const std::function<void(const TrainerState&)>& save) {
+void train(const TrainerOptions& o, std::span<const TrainingExample> examples,
+           std::span<const ValidationSide> validation, TrainerState& state,
+           const std::function<void(const TrainerState&)>& save) {
     const auto record = [&](const LossTerms& loss) {
         const ValidationFigures figures = judge_parameters(validation, state.parameters, o.clip, o.threads);
         state.curve.push_back({state.epoch, loss, figures});

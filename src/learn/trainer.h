@@ -60,14 +60,16 @@ struct ValidationSide {
     std::vector<RelevantSet> relevant;
 };
 
-/// Compresses the validation pages with these parameters and compares with the full scores.
-ValidationFigures judge_parameters(const ValidationSide& side, const Parameters& parameters, double clip,
+/// Compresses the validation pages of every side (one a dataset) with these parameters and compares with
+/// the full scores; figures are averaged with the number of queries.
+ValidationFigures judge_parameters(std::span<const ValidationSide> sides, const Parameters& parameters, double clip,
                                    std::size_t threads);
 
 /// Trains until the epochs or the patience are used up; `state.best` is the result. `save` is called
 /// after every epoch with what a resumed run needs.
-void train(const TrainerOptions& options, std::span<const TrainingExample> examples, const ValidationSide& validation,
-           TrainerState& state, const std::function<void(const TrainerState&)>& save = {});
+void train(const TrainerOptions& options, std::span<const TrainingExample> examples,
+           std::span<const ValidationSide> validation, TrainerState& state,
+           const std::function<void(const TrainerState&)>& save = {});
 
 /// Start of the network: uniform in +-1/sqrt(fan-in) for weights and biases, the output layer scaled
 /// by `output_scale` (1: the usual start; 0: the residual begins at exactly zero).

@@ -82,6 +82,19 @@ ValidationFigures validation_figures(ConstMatrix full, ConstMatrix compressed, s
     return figures;
 }
 
+ValidationFigures average_figures(std::span<const ValidationFigures> figures) {
+    ValidationFigures mean;
+    for (const auto& f : figures) mean.queries += f.queries;
+    for (const auto& f : figures) {
+        const double share = mean.queries > 0 ? static_cast<double>(f.queries) / static_cast<double>(mean.queries) : 0;
+        mean.ndcg += share * f.ndcg;
+        mean.full_ndcg += share * f.full_ndcg;
+        mean.flips += share * f.flips;
+        mean.error += share * f.error;
+    }
+    return mean;
+}
+
 std::vector<RelevantSet> top_as_relevant(ConstMatrix full, std::size_t count) {
     std::vector<RelevantSet> sets(full.rows);
     for (std::size_t q = 0; q < full.rows; ++q) {

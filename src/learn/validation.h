@@ -31,6 +31,9 @@ struct ValidationFigures {
 /// left out of nDCG and flips). Ties rank by column.
 ValidationFigures validation_figures(ConstMatrix full, ConstMatrix compressed, std::span<const RelevantSet> relevant);
 
+/// The mean over several datasets, weighted with their queries.
+ValidationFigures average_figures(std::span<const ValidationFigures> figures);
+
 /// The full index as judge: the `count` best columns of each row, all with grade 1.
 std::vector<RelevantSet> top_as_relevant(ConstMatrix full, std::size_t count);
 

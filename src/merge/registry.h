@@ -42,6 +42,7 @@ void represent_anchor(const RepresentativeRequest&, PageWorkspace&, CompressedPa
 void represent_uniform(const RepresentativeRequest&, PageWorkspace&, CompressedPage&);
 void represent_response(const RepresentativeRequest&, PageWorkspace&, CompressedPage&);
 void represent_learned(const RepresentativeRequest&, PageWorkspace&, CompressedPage&);
+void represent_fitted(const RepresentativeRequest&, PageWorkspace&, CompressedPage&);
 void represent_kmeans(const RepresentativeRequest&, PageWorkspace&, CompressedPage&);
 void represent_ward(const RepresentativeRequest&, PageWorkspace&, CompressedPage&);
 void represent_tome(const RepresentativeRequest&, PageWorkspace&, CompressedPage&);

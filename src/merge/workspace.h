@@ -1,6 +1,7 @@
 #pragma once
 
 #include "merge/clusters.h"
+#include "merge/fitted_start.h"
 #include "merge/page.h"
 #include "select/registry.h"
 
@@ -23,6 +24,9 @@ struct PageWorkspace {
     std::vector<float> residual;  ///< h_i [n]
     std::vector<float> weight;    ///< unnormalised weights, then alpha_i [n]
     std::vector<std::int32_t> order;
+
+    FitWorkspace fit;  ///< for fitted
+    FitStart fit_start;
 
     // For kmeans, ward, tome and whatever else works on centres of its own.
     Matrix centres;

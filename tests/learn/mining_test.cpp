@@ -11,6 +11,12 @@
 namespace marginmerge {
 namespace {
 
+std::vector<const PreparedQuery*> pointers(const std::vector<PreparedQuery>& queries) {
+    std::vector<const PreparedQuery*> out;
+    for (const auto& q : queries) out.push_back(&q);
+    return out;
+}
+
 struct Corpus {
     MultiVectorSet documents;
     std::vector<PreparedQuery> queries;
@@ -52,7 +58,7 @@ TEST(Mining, HardNegativesOfTheReference) {
     const MultiVectorSet documents = builder.finish();
     std::vector<std::vector<std::size_t>> positives;
     for (const auto g : data.gold) positives.push_back({static_cast<std::size_t>(g)});
-    const auto mined = mine_hard_negatives(documents, positions, data.queries, positives, {});
+    const auto mined = mine_hard_negatives(documents, positions, pointers(data.queries), positives, {});
     for (std::size_t q = 0; q < mined.size(); ++q) {
         ASSERT_EQ(mined[q].top.size(), 8U);
         for (std::size_t j = 0; j < 8; ++j) {
@@ -73,7 +79,7 @@ bool same(const std::vector<MinedQuery>& a, const std::vector<MinedQuery>& b) {
 
 TEST(Mining, ChunksThreadsAndResumingChangeNothing) {
     const Corpus c = random_corpus(83, 7);
-    const auto whole = mine_hard_negatives(c.documents, c.positions, c.queries, c.positives, {});
+    const auto whole = mine_hard_negatives(c.documents, c.positions, pointers(c.queries), c.positives, {});
     for (const auto& mined : whole) EXPECT_EQ(mined.top.size(), 8U);
     for (const auto p : c.positives[0]) {
         for (const auto& s : whole[0].top) EXPECT_NE(s.document, p);
@@ -83,18 +89,19 @@ TEST(Mining, ChunksThreadsAndResumingChangeNothing) {
     options.threads = 2;
     std::vector<MiningState> saved;
     options.save = [&](const MiningState& state) { saved.push_back(state); };
-    EXPECT_TRUE(same(whole, mine_hard_negatives(c.documents, c.positions, c.queries, c.positives, options)));
+    EXPECT_TRUE(same(whole, mine_hard_negatives(c.documents, c.positions, pointers(c.queries), c.positives, options)));
     ASSERT_EQ(saved.size(), 8U);
     options.save = nullptr;
     std::size_t first_scanned = 0;
     options.progress = [&](const ProgressUpdate& u) { first_scanned = first_scanned == 0 ? u.done : first_scanned; };
-    EXPECT_TRUE(same(whole, mine_hard_negatives(c.documents, c.positions, c.queries, c.positives, options, saved[4])));
+    EXPECT_TRUE(same(
+        whole, mine_hard_negatives(c.documents, c.positions, pointers(c.queries), c.positives, options, saved[4])));
     EXPECT_EQ(first_scanned, 60U);
 }
 
 TEST(Mining, FewerDocumentsThanNegatives) {
     const Corpus c = random_corpus(4, 3);
-    const auto mined = mine_hard_negatives(c.documents, c.positions, c.queries, c.positives, {});
+    const auto mined = mine_hard_negatives(c.documents, c.positions, pointers(c.queries), c.positives, {});
     EXPECT_EQ(mined[0].top.size(), 2U);
     EXPECT_EQ(mined[1].top.size(), 3U);
 }

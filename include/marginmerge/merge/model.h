@@ -41,6 +41,17 @@ struct ProbeSet {
     bool empty() const { return tokens.rows() == 0; }
 };
 
+/// What `fitted` learns once for all pages, beside the probes. Matrices may be empty: then the part they
+/// stand for is left out (identity, zero).
+struct FittedParts {
+    Matrix metric;               ///< [d,d] H^(g/2): pages are clustered as metric * v
+    Matrix prior;                ///< [d,d] W: corrections are penalised by |W^-1 (r - start)|^2
+    Matrix prior_inverse;        ///< [d,d]
+    Matrix images;               ///< [P,d] probes as the solver sees them, W u
+    Matrix start_map;            ///< [2d+3,d] B: what a start is corrected by before the page is fitted
+    std::vector<float> offsets;  ///< [P] what pages miss of a probe's best response on average
+};
+
 /// Everything `fit` learns and `compress` needs. Parts may be empty: fixed representatives need
 /// no network, Ward pooling needs nothing at all.
 struct Model {
@@ -48,6 +59,7 @@ struct Model {
     std::optional<FeatureScaling> scaling;
     std::optional<Network> network;
     ProbeSet probes;
+    FittedParts fitted;
     Recipe recipe;           ///< what it was fitted for; flags override it
     std::string settings;    ///< JSON: recipe-specific fitted settings (ridge, steps, ...), may be empty
     std::string provenance;  ///< JSON: seeds, hashes, data, training curve

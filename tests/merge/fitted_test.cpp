@@ -1,0 +1,137 @@
+#include "merge/fitted.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/random.h"
+#include "kernels/products.h"
+#include "learn/fitted_parts.h"
+#include "marginmerge/core/error.h"
+#include "merge/construct.h"
+
+namespace marginmerge {
+namespace {
+
+constexpr std::size_t d = 32;
+
+// Pages around a few topics; queries ask in the neighbourhood of topics.
+Matrix around_topics(std::size_t rows, std::uint64_t seed, double spread) {
+    Random topics(7), random(seed);
+    Matrix centres(12, d);
+    for (float& x : centres.flat()) x = static_cast<float>(topics.normal());
+    normalise_rows(centres);
+    Matrix m(rows, d);
+    for (std::size_t i = 0; i < rows; ++i) {
+        const float* c = centres.row(random.below(12));
+        for (std::size_t j = 0; j < d; ++j) {
+            m(i, j) = c[j] + static_cast<float>(spread * random.normal() / std::sqrt(static_cast<double>(d)));
+        }
+    }
+    normalise_rows(m);
+    return m;
+}
+
+Model model_with_probes() {
+    Model model;
+    model.probes.tokens = around_topics(600, 1, 0.8);
+    model.probes.weights.assign(600, 1.0F / 600);
+    model.recipe.representative = "fitted";
+    return model;
+}
+
+double gap(ConstMatrix queries, ConstMatrix page, ConstMatrix representatives) {
+    std::vector<std::int32_t> index(queries.rows);
+    std::vector<float> full(queries.rows), compressed(queries.rows);
+    nearest(queries, page, index, full);
+    nearest(queries, representatives, index, compressed);
+    double mean = 0, sum = 0;
+    for (std::size_t t = 0; t < queries.rows; ++t)
+        mean += (compressed[t] - full[t]) / static_cast<double>(queries.rows);
+    for (std::size_t t = 0; t < queries.rows; ++t) sum += std::pow(compressed[t] - full[t] - mean, 2);
+    return sum / static_cast<double>(queries.rows);
+}
+
+TEST(Fitted, AnswersUnseenQueriesBetterThanClusters) {
+    Model model = model_with_probes();
+    const Matrix queries = around_topics(300, 99, 0.8);
+    double fitted = 0, kmeans = 0;
+    PageWorkspace w;
+    for (std::uint64_t p = 0; p < 6; ++p) {
+        const Matrix page = around_topics(120, 1000 + p, 0.7);
+        Recipe recipe = model.recipe;
+        const CompressedPage a = compress_page({page, {}, 1}, model, recipe, w);
+        EXPECT_EQ(a.representatives.rows(), 6U);
+        for (const auto owner : a.owner) EXPECT_TRUE(owner >= 0 && owner < 6);
+        fitted += gap(queries, page, a.representatives);
+        recipe.representative = "kmeans";
+        recipe.anchors = "kcenter";
+        kmeans += gap(queries, page, compress_page({page, {}, 1}, model, recipe, w).representatives);
+    }
+    EXPECT_LT(fitted, 0.8 * kmeans);
+}
+
+TEST(Fitted, SharedPartsAreUsedAndDoNotDependOnThreads) {
+    Model model = model_with_probes();
+    FittedLearning learning;
+    learning.threads = 1;
+    Matrix metric = fitted_metric(model.probes, learning);
+    std::vector<FitStart> starts(20);
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+        make_fit_start(around_topics(80, 500 + i, 0.7), 4, model.probes.tokens, metric, learning.settings, starts[i]);
+    }
+    const FittedParts one = learn_fitted_parts(model.probes, metric, starts, learning);
+    learning.threads = 2;
+    const FittedParts two = learn_fitted_parts(model.probes, metric, starts, learning);
+    EXPECT_EQ(one.offsets, two.offsets);
+    EXPECT_TRUE(std::equal(one.start_map.flat().begin(), one.start_map.flat().end(), two.start_map.flat().begin()));
+    EXPECT_EQ(one.start_map.rows(), 2 * d + 3);
+    // W W^-1 = I
+    Matrix identity(d, d);
+    product(one.prior, one.prior_inverse, identity);
+    for (std::size_t i = 0; i < d; ++i) EXPECT_NEAR(identity(i, i), 1, 1e-3);
+
+    PageWorkspace w;
+    const Matrix page = around_topics(100, 3, 0.7);
+    const CompressedPage plain = compress_page({page, {}, 1}, model, model.recipe, w);
+    model.fitted = one;
+    const CompressedPage shared = compress_page({page, {}, 1}, model, model.recipe, w);
+    EXPECT_FALSE(std::equal(plain.representatives.flat().begin(), plain.representatives.flat().end(),
+                            shared.representatives.flat().begin()));
+}
+
+TEST(Fitted, UnitNormIsUnit) {
+    Model model = model_with_probes();
+    model.recipe.unit_norm = true;
+    PageWorkspace w;
+    const CompressedPage page = compress_page({around_topics(100, 3, 0.7), {}, 1}, model, model.recipe, w);
+    for (std::size_t c = 0; c < page.representatives.rows(); ++c) {
+        EXPECT_NEAR(dot(page.representatives.row(c), page.representatives.row(c), d), 1, 1e-4);
+    }
+}
+
+TEST(Fitted, CopiesOfOneVectorAndSingleVectors) {
+    Model model = model_with_probes();
+    PageWorkspace w;
+    const Matrix one = around_topics(1, 5, 0.1);
+    Matrix copies(40, d);
+    for (std::size_t i = 0; i < 40; ++i) std::copy_n(one.row(0), d, copies.row(i));
+    for (const Matrix* page : {&one, &copies}) {
+        const CompressedPage out = compress_page({*page, {}, 1}, model, model.recipe, w);
+        for (const float x : out.representatives.flat()) EXPECT_TRUE(std::isfinite(x));
+        EXPECT_LT(gap(model.probes.tokens, *page, out.representatives), 1e-3);
+    }
+}
+
+TEST(Fitted, SettingsSurviveTheirTextAndBadOnesAreRefused) {
+    FittedSettings s;
+    s.ridge = 0.0125;
+    s.rounds = 7;
+    EXPECT_EQ(to_json(fitted_settings(to_json(s))), to_json(s));
+    EXPECT_EQ(fitted_settings("").ridge, FittedSettings{}.ridge);
+    EXPECT_THROW(fitted_settings(R"({"fitted":{"ridge":"much"}})"), Error);
+    EXPECT_THROW(fitted_settings(R"({"fitted":{"ridge":-1}})"), Error);
+}
+
+}  // namespace
+}  // namespace marginmerge
