@@ -24,7 +24,9 @@ Progress progress_bar(const Common& common);
 /// Every command is one function that declares its options on a subcommand and registers what to
 /// run through CLI::App::callback. Defined in commands/NAME.cpp, listed in main.cpp.
 void register_compress(CLI::App& app);
+void register_explain(CLI::App& app);
 void register_inspect(CLI::App& app);
 void register_encode(CLI::App& app);
+void register_synth(CLI::App& app);
 
 }  // namespace marginmerge::cli

@@ -22,8 +22,10 @@ int run(int argc, char** argv) {
     app.get_formatter()->column_width(36);
     using namespace marginmerge::cli;
     register_compress(app);
+    register_explain(app);
     register_inspect(app);
     register_encode(app);
+    register_synth(app);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
