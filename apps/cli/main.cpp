@@ -30,6 +30,8 @@ int run(int argc, char** argv) {
     register_search(app);
     register_evaluate(app);
     register_index(app);
+    register_explain(app);
+    register_synth(app);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
