@@ -116,7 +116,7 @@ TEST(Fitted, CopiesOfOneVectorAndSingleVectors) {
     const Matrix one = around_topics(1, 5, 0.1);
     Matrix copies(40, d);
     for (std::size_t i = 0; i < 40; ++i) std::copy_n(one.row(0), d, copies.row(i));
-    for (const Matrix* page : {&one, &copies}) {
+    for (const Matrix* page : {static_cast<const Matrix*>(&one), static_cast<const Matrix*>(&copies)}) {
         const CompressedPage out = compress_page({*page, {}, 1}, model, model.recipe, w);
         for (const float x : out.representatives.flat()) EXPECT_TRUE(std::isfinite(x));
         EXPECT_LT(gap(model.probes.tokens, *page, out.representatives), 1e-3);
