@@ -27,5 +27,8 @@ void register_compress(CLI::App& app);
 void register_import(CLI::App& app);
 void register_inspect(CLI::App& app);
 void register_encode(CLI::App& app);
+void register_search(CLI::App& app);
+void register_evaluate(CLI::App& app);
+void register_index(CLI::App& app);
 
 }  // namespace marginmerge::cli

@@ -25,6 +25,9 @@ int run(int argc, char** argv) {
     register_import(app);
     register_inspect(app);
     register_encode(app);
+    register_search(app);
+    register_evaluate(app);
+    register_index(app);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

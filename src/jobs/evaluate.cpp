@@ -1,0 +1,303 @@
+#include "marginmerge/jobs/evaluate.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <set>
+
+#include "core/fail.h"
+#include "core/parallel.h"
+#include "io/multi_vector_file.h"
+#include "io/qrels.h"
+#include "io/trec_run.h"
+#include "kernels/maxsim.h"
+#include "marginmerge/core/version.h"
+#include "marginmerge/data/run.h"
+
+namespace marginmerge {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Judged {
+    std::shared_ptr<const Index> index;
+    std::vector<std::size_t> full_position;  ///< of each of its pages
+    RankedRun run;
+    std::vector<double> ndcg, flips, pairs;  ///< per judged query
+};
+
+std::string unique_name(const fs::path& path, const std::vector<IndexFigures>& others) {
+    std::string base = (path.has_filename() ? path : path.parent_path()).filename().string();
+    if (base.size() > 12 && base.ends_with(".safetensors")) base.resize(base.size() - 12);
+    std::string name = base;
+    const auto taken = [&] {
+        return name == "full" ||
+               std::any_of(others.begin(), others.end(), [&](const IndexFigures& f) { return f.name == name; });
+    };
+    for (int i = 2; taken(); ++i) name = base + "-" + std::to_string(i);
+    return name;
+}
+
+std::vector<std::size_t> match_pages(const Index& index, const Index& full, const std::string& name) {
+    std::vector<std::size_t> positions(index.size());
+    for (std::size_t i = 0; i < index.size(); ++i) {
+        const auto found = full.find(index.id(i));
+        if (!found)
+            fail(ErrorCode::invalid_argument,
+                 "{}: page '{}' is not among the full documents; give those it was made from", name, index.id(i));
+        positions[i] = *found;
+    }
+    return positions;
+}
+
+Relevance relevance_of(const std::map<std::string, int>& grades, const Index& full) {
+    Relevance r;
+    std::vector<std::pair<std::size_t, int>> found;
+    for (const auto& [id, grade] : grades) {
+        if (grade <= 0) continue;
+        r.all_grades.push_back(grade);
+        if (const auto position = full.find(id)) found.emplace_back(*position, grade);
+    }
+    std::sort(found.begin(), found.end());
+    for (const auto& [position, grade] : found) {
+        r.positions.push_back(position);
+        r.grades.push_back(grade);
+    }
+    return r;
+}
+
+Relevance top_as_relevant_pages(std::span<const float> scores, std::size_t top) {
+    Relevance r;
+    r.positions = rank_pages(scores, top);
+    std::sort(r.positions.begin(), r.positions.end());
+    r.grades.assign(r.positions.size(), 1);
+    r.all_grades = r.grades;
+    return r;
+}
+
+Quality quality_of(std::span<const float> scores, const Relevance& r, std::size_t k) {
+    const auto ranking = rank_pages(scores, std::max<std::size_t>(k, 10));
+    return {ndcg(ranking, r, k), recall(ranking, r, 1), recall(ranking, r, 5), recall(ranking, r, 10),
+            reciprocal_rank(scores, r)};
+}
+
+void add(Quality& sum, const Quality& q, double weight) {
+    sum.ndcg += weight * q.ndcg;
+    sum.recall_1 += weight * q.recall_1;
+    sum.recall_5 += weight * q.recall_5;
+    sum.recall_10 += weight * q.recall_10;
+    sum.reciprocal_rank += weight * q.reciprocal_rank;
+}
+
+void add_to_run(RankedRun& run, const std::string& query, std::span<const float> scores, const Index& full) {
+    auto& ranking = run[query];
+    for (const std::size_t p : rank_pages(scores, scores.size()))
+        if (std::isfinite(scores[p])) ranking.push_back({full.id(p), static_cast<double>(scores[p])});
+}
+
+double median(std::vector<double> values) {
+    if (values.empty()) return 0;
+    std::sort(values.begin(), values.end());
+    const std::size_t middle = values.size() / 2;
+    return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+double search_ms(const Index& index, const MultiVectorSet& queries, std::size_t count, const SearchOptions& o) {
+    std::vector<double> times;
+    count = std::min(count, queries.size());
+    if (count > 0) index.search(queries.vectors(0), o);  // touches the pages of the file once
+    for (std::size_t q = 0; q < count; ++q) {
+        const auto start = std::chrono::steady_clock::now();
+        index.search(queries.vectors(q), o);
+        times.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+    }
+    return median(times);
+}
+
+double search_recall(const Index& index, const MultiVectorSet& queries, const SearchOptions& o) {
+    SearchOptions exact = o;
+    exact.first_pass = FirstPass::none;
+    const auto expected = index.search_batch(queries, exact);
+    const auto found = index.search_batch(queries, o);
+    std::size_t wanted = 0, kept = 0;
+    for (std::size_t q = 0; q < expected.size(); ++q) {
+        std::set<std::size_t> positions;
+        for (const Hit& h : found[q]) positions.insert(h.position);
+        for (const Hit& h : expected[q]) kept += positions.count(h.position);
+        wanted += expected[q].size();
+    }
+    return wanted > 0 ? static_cast<double>(kept) / static_cast<double>(wanted) : 1;
+}
+
+std::string best_id(std::span<const float> scores, const Index& full) {
+    const auto top = rank_pages(scores, 1);
+    return top.empty() ? std::string() : full.id(top.front());
+}
+
+class Evaluation {
+public:
+    explicit Evaluation(const EvaluateOptions& options) : o_(options) {
+        if (o_.indexes.empty()) fail(ErrorCode::invalid_argument, "index: expected at least one to judge");
+        if (!o_.no_labels && o_.qrels.empty())
+            fail(ErrorCode::invalid_argument,
+                 "qrels: expected relevance judgements, or no_labels to judge against the full index");
+        full_ = Index::open(o_.full);
+        queries_ = read_multi_vectors(o_.queries);
+        if (!o_.no_labels) judgements_ = read_qrels(o_.qrels);
+        for (const auto& path : o_.indexes) {
+            Judged j;
+            j.index = Index::open(path);
+            IndexFigures figures;
+            figures.name = unique_name(path, report_.indexes);
+            figures.path = path.string();
+            figures.stats = j.index->stats();
+            j.full_position = match_pages(*j.index, *full_, path.string());
+            figures.missing = full_->size() - j.index->size();
+            report_.indexes.push_back(std::move(figures));
+            judged_.push_back(std::move(j));
+        }
+    }
+
+    EvaluateReport run() {
+        report_.full_path = o_.full.string();
+        report_.queries_path = o_.queries.string();
+        report_.qrels_path = o_.qrels.string();
+        report_.k = o_.k;
+        report_.top = o_.top;
+        report_.threads = resolve_threads(o_.threads);
+        report_.labels = !o_.no_labels;
+        report_.kernel = kernel_name();
+        report_.version = version();
+        report_.full = full_->stats();
+        for (std::size_t q = 0; q < queries_.size(); ++q) {
+            judge(q);
+            if (o_.progress) o_.progress({"evaluate", "queries", q + 1, queries_.size(), {}});
+        }
+        for (const auto& [query, grades] : judgements_) report_.unknown_queries += !queries_.find(query);
+        if (report_.queries == 0)
+            fail(ErrorCode::invalid_argument,
+                 "{}: expected a relevant page for at least one of the {} queries, found none", o_.qrels.string(),
+                 queries_.size());
+        summarise();
+        time_searches();
+        write_runs();
+        return std::move(report_);
+    }
+
+private:
+    void judge(std::size_t q) {
+        const std::string id = queries_.id(q);
+        const std::vector<float> full = full_->score_all(queries_.vectors(q), o_.threads);
+        Relevance relevance;
+        if (o_.no_labels) {
+            relevance = top_as_relevant_pages(full, o_.top);
+        } else if (const auto found = judgements_.find(id); found != judgements_.end()) {
+            relevance = relevance_of(found->second, *full_);
+        }
+        if (!o_.runs.empty()) add_to_run(full_run_, id, full, *full_);
+        if (relevance.empty())
+            ++report_.skipped;
+        else
+            ++report_.queries;
+        const Quality full_quality = quality_of(full, relevance, o_.k);
+        if (!relevance.empty()) {
+            add(report_.full_quality, full_quality, 1);
+            full_ndcg_.push_back(full_quality.ndcg);
+        }
+        const auto full_top = rank_pages(full, std::max<std::size_t>(o_.top, 5));
+        for (std::size_t i = 0; i < judged_.size(); ++i) {
+            Judged& j = judged_[i];
+            std::vector<float> scores(full.size(), -std::numeric_limits<float>::infinity());
+            const auto own = j.index->score_all(queries_.vectors(q), o_.threads);
+            for (std::size_t p = 0; p < own.size(); ++p) scores[j.full_position[p]] = own[p];
+            if (!o_.runs.empty()) add_to_run(j.run, id, scores, *full_);
+            if (relevance.empty()) continue;
+            IndexFigures& figures = report_.indexes[i];
+            QueryFigures query;
+            query.query = id;
+            query.full = full_quality;
+            query.index = quality_of(scores, relevance, o_.k);
+            const Fidelity f = fidelity(full, scores, relevance, queries_.vectors_of(q));
+            query.pairs = f.pairs;
+            query.flips = f.flips;
+            const auto top = rank_pages(scores, std::max<std::size_t>(o_.top, 5));
+            query.overlap = overlap(full_top, top, o_.top);
+            query.first_full = best_id(full, *full_);
+            query.first_index = best_id(scores, *full_);
+            figures.fidelity.add(f);
+            figures.overlap_1 += overlap(full_top, top, 1);
+            figures.overlap_5 += overlap(full_top, top, 5);
+            figures.overlap_top += query.overlap;
+            add(figures.quality, query.index, 1);
+            j.ndcg.push_back(query.index.ndcg);
+            j.flips.push_back(static_cast<double>(f.flips));
+            j.pairs.push_back(static_cast<double>(f.pairs));
+            figures.per_query.push_back(std::move(query));
+        }
+    }
+
+    void summarise() {
+        const double share = 1.0 / static_cast<double>(report_.queries);
+        const auto scaled = [&](const Quality& q) {
+            Quality mean;
+            add(mean, q, share);
+            return mean;
+        };
+        report_.full_quality = scaled(report_.full_quality);
+        for (std::size_t i = 0; i < judged_.size(); ++i) {
+            IndexFigures& f = report_.indexes[i];
+            f.quality = scaled(f.quality);
+            f.overlap_1 *= share;
+            f.overlap_5 *= share;
+            f.overlap_top *= share;
+            f.retention = report_.full_quality.ndcg > 0 ? f.quality.ndcg / report_.full_quality.ndcg : 0;
+            f.ndcg_difference = paired_bootstrap(judged_[i].ndcg, full_ndcg_);
+            f.ndcg_against_first = paired_bootstrap(judged_[i].ndcg, judged_[0].ndcg);
+            f.flips = ratio_bootstrap(judged_[i].flips, judged_[i].pairs);
+        }
+    }
+
+    void time_searches() {
+        if (o_.timed_queries == 0) return;
+        SearchOptions plain;
+        plain.k = o_.top;
+        plain.threads = o_.threads;
+        SearchOptions own = o_.search;
+        own.k = o_.top;
+        own.threads = o_.threads;
+        report_.full_search_ms = search_ms(*full_, queries_, o_.timed_queries, plain);
+        for (std::size_t i = 0; i < judged_.size(); ++i) {
+            IndexFigures& f = report_.indexes[i];
+            f.search_ms = search_ms(*judged_[i].index, queries_, o_.timed_queries, own);
+            if (own.first_pass != FirstPass::none) f.search_recall = search_recall(*judged_[i].index, queries_, own);
+        }
+    }
+
+    void write_runs() const {
+        if (o_.runs.empty()) return;
+        std::error_code error;
+        fs::create_directories(o_.runs, error);
+        if (error) fail(ErrorCode::io, "{}: cannot create: {}", o_.runs.string(), error.message());
+        write_trec_run(o_.runs / "full.run", full_run_);
+        for (std::size_t i = 0; i < judged_.size(); ++i)
+            write_trec_run(o_.runs / (report_.indexes[i].name + ".run"), judged_[i].run);
+    }
+
+    const EvaluateOptions& o_;
+    std::shared_ptr<const Index> full_;
+    MultiVectorSet queries_;
+    Judgements judgements_;
+    std::vector<Judged> judged_;
+    std::vector<double> full_ndcg_;
+    RankedRun full_run_;
+    EvaluateReport report_;
+};
+
+}  // namespace
+
+EvaluateReport evaluate_job(const EvaluateOptions& options) { return Evaluation(options).run(); }
+
+}  // namespace marginmerge
