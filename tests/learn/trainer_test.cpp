@@ -7,12 +7,12 @@
 namespace marginmerge {
 namespace {
 
-struct Setup {
+struct Trained {
     test::TrainOracle data;
     std::vector<TrainingExample> examples;
     std::vector<ValidationSide> sides;
 
-    Setup() {
+    Trained() {
         for (std::size_t q = 0; q < 16; ++q) examples.push_back(data.example(q));
         ValidationSide side;
         for (const auto& page : data.pages) side.pages.push_back(&page);
@@ -27,7 +27,7 @@ struct Setup {
 };
 
 TEST(Trainer, LowersTheLossAndKeepsTheBestEpoch) {
-    const Setup s;
+    const Trained s;
     TrainerOptions options;
     options.epochs = 12;
     options.patience = 100;
@@ -46,7 +46,7 @@ TEST(Trainer, LowersTheLossAndKeepsTheBestEpoch) {
 }
 
 TEST(Trainer, PatienceEndsItAndThreadsDoNotMatter) {
-    const Setup s;
+    const Trained s;
     TrainerOptions options;
     options.epochs = 50;
     options.patience = 2;
@@ -69,7 +69,7 @@ TEST(Trainer, PatienceEndsItAndThreadsDoNotMatter) {
 }
 
 TEST(Trainer, ResumingGivesTheSameWeights) {
-    const Setup s;
+    const Trained s;
     TrainerOptions options;
     options.epochs = 5;
     TrainerState whole, saved;
