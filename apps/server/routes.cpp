@@ -1,5 +1,6 @@
 #include "routes.h"
 
+#include <fmt/format.h>
 #include <httplib.h>
 
 #include <charconv>
@@ -49,7 +50,7 @@ void send_asset(const Request& request, Response& response, const Asset& asset, 
     std::ifstream in(asset.path, std::ios::binary);
     if (error || !in || size > limit) throw ApiError(404, "asset_not_found", "the page's file cannot be read");
     const auto written = std::filesystem::last_write_time(asset.path, error).time_since_epoch().count();
-    const std::string tag = '"' + std::to_string(size) + '-' + std::to_string(written) + '"';
+    const std::string tag = fmt::format("\"{}-{}\"", size, written);
     response.set_header("ETag", tag);
     response.set_header("Cache-Control", "private, max-age=60");
     // An SVG or text of a stranger must not run scripts here when opened by itself.
