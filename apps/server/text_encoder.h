@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,5 +38,9 @@ struct EndpointOptions {
 /// "data" and a flat list {"embeddings": [[[…]]]} are understood as well. Rows are scaled to unit
 /// length when the server did not do so. Throws Error(invalid_argument) for a URL that is none.
 std::unique_ptr<TextEncoder> make_endpoint_encoder(const EndpointOptions& options);
+
+/// An encoder card run in this process (docs/encoders.md); `models` is where its files may lie as well.
+/// Throws Error(unsupported) in a build without encoder.
+std::unique_ptr<TextEncoder> make_card_encoder(const std::filesystem::path& card, const std::filesystem::path& models);
 
 }  // namespace marginmerge::server

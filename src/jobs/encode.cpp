@@ -39,20 +39,13 @@ std::string fingerprint(const EncodeOptions& o, const Encoder& encoder, ScalarTy
                        to_string(type), o.page_images, o.image_side, o.pca > 0);
 }
 
-/// A path for an asset that is the same on every run: the source's name with odd characters replaced.
-std::string asset_name(const std::string& source, std::size_t page, const char* extension) {
-    std::string safe;
-    bool changed = false;
-    for (const char c : source) {
-        const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-                           c == '-' || c == '_';
-        safe += plain ? c : '_';
-        changed = changed || !plain;
-    }
-    if (changed || safe.size() > 100 || safe.front() == '.')  // two names must not fall together
-        safe = fmt::format("{}-{:016x}", safe.substr(0, 100), XXH3_64bits(source.data(), source.size()));
-    if (safe.front() == '.') safe.front() = '_';
-    return fmt::format("{}/{}.{}", safe, page, extension);
+/// The file of a page's image or text in the assets folder: its id with an ending, which is where the server looks
+/// for it. An id that is no plain relative path gets a name of its own, and pages.jsonl says which.
+std::string asset_name(const std::string& id, const char* ending) {
+    bool plain = id.size() < 200 && !fs::path(id).is_absolute();
+    for (const auto& part : fs::path(id)) plain = plain && !part.empty() && part.native().front() != '.';
+    if (plain) return id + ending;
+    return fmt::format("page-{:016x}{}", XXH3_64bits(id.data(), id.size()), ending);
 }
 
 class Job {
@@ -201,11 +194,11 @@ private:
             fail(ErrorCode::unsupported, "{}: page {}: nothing on it to encode", file.path.string(), index + 1);
         PageRecord record{id, file.name, index + 1, page.title, page.width, page.height, "", ""};
         if (options_.page_images && !page.image.empty()) {
-            record.image = "images/" + asset_name(file.name, index + 1, "jpg");
+            record.image = asset_name(id, ".jpg");
             write_asset(record.image, encode_jpeg(fit_within(page.image, options_.image_side), 85));
         }
         if (!page.text.text.empty()) {
-            record.text = "text/" + asset_name(file.name, index + 1, "txt");
+            record.text = asset_name(id, ".txt");
             write_asset(record.text, page.text.text);
         }
         result.tokens += encoded.tokens;

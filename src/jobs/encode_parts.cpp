@@ -22,7 +22,7 @@ ordered_json to_json(const PageRecord& r) {
     ordered_json line = {{"id", r.id},       {"source", r.source}, {"page", r.page},
                          {"title", r.title}, {"width", r.width},   {"height", r.height}};
     if (!r.image.empty()) line["image"] = r.image;
-    if (!r.text.empty()) line["text"] = r.text;
+    if (!r.text.empty()) line["text_file"] = r.text;
     return line;
 }
 
@@ -35,7 +35,7 @@ PageRecord from_json(const json& j) {
     r.width = j.at("width").get<double>();
     r.height = j.at("height").get<double>();
     r.image = j.value("image", "");
-    r.text = j.value("text", "");
+    r.text = j.value("text_file", "");
     return r;
 }
 

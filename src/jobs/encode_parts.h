@@ -20,7 +20,7 @@ struct PageRecord {
     double width = 0;
     double height = 0;
     std::string image;  ///< relative to the assets folder; empty: none
-    std::string text;
+    std::string text;   ///< the same for its text; "text_file" in the line
 };
 std::string to_json_line(const PageRecord& record);
 

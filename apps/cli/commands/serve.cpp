@@ -20,6 +20,8 @@ struct Options {
     server::ServiceOptions service;
     server::HttpOptions http;
     server::EndpointOptions encoder;
+    std::string card;    ///< --encoder: a card run in this process
+    std::string models;  ///< --models
 };
 
 std::string from_environment(const char* name) {
@@ -34,6 +36,8 @@ void serve(Options& options) {
     if (!options.encoder.url.empty()) {
         options.encoder.api_key = from_environment("MARGINMERGE_ENCODER_KEY");
         options.service.encoder = server::make_endpoint_encoder(options.encoder);
+    } else if (!options.card.empty()) {
+        options.service.encoder = server::make_card_encoder(options.card, options.models);
     }
     // Blocked here, the signals stay blocked in every thread made from now on; one thread waits for them.
     sigset_t signals;
@@ -102,8 +106,12 @@ void register_serve(CLI::App& app) {
                         "Example queries for the page (default: those kept in the index)");
     command->add_option("--variants", sources.variants, "The same pages with other numbers of vectors, for the slider");
     command->add_option("--assets", options->service.assets, "Folder with page images and texts (ID.png, ID.txt, …)");
-    command->add_option("--encoder-url", options->encoder.url,
-                        "Token-embedding server for text queries, http://host:port[/pooling]");
+    auto* card = command->add_option("--encoder", options->card, "Encoder card for text queries, run in this process");
+    command->add_option("--models", options->models, "Folder to look in for files the card names");
+    command
+        ->add_option("--encoder-url", options->encoder.url,
+                     "Token-embedding server for text queries, http://host:port[/pooling]")
+        ->excludes(card);
     command->add_option("--encoder-model", options->encoder.model, "Model name to send to it");
     command->add_option("--encoder-task", options->encoder.task, "Task to send to it, for example token_embed");
     command->add_option("--encoder-prefix", options->encoder.prefix, "Text put before every query");
@@ -124,6 +132,7 @@ void register_serve(CLI::App& app) {
         "Examples:\n"
         "  marginmerge serve pages.index\n"
         "  marginmerge serve pages.index --full docs.safetensors --queries queries.safetensors --assets images\n"
+        "  marginmerge serve pages.index --assets docs.safetensors.assets --encoder minilm/card.json\n"
         "  marginmerge serve pages.index --encoder-url http://gpu:8000/pooling --encoder-model colqwen\n"
         "  MARGINMERGE_API_KEY=secret marginmerge serve pages.index --host 0.0.0.0\n"
         "SIGTERM finishes running requests and ends; SIGHUP reads the index again.");
