@@ -3,8 +3,7 @@
 
 namespace marginmerge {
 
-void MultiVectorBuilder::add(std::string id, ConstMatrix vectors, PatchGrid grid,
-                             std::span<const float> boxes) {
+void MultiVectorBuilder::add(std::string id, ConstMatrix vectors, PatchGrid grid, std::span<const float> boxes) {
     if (vectors.rows > 0 && vectors.cols != dim_)
         fail(ErrorCode::invalid_argument, "document '{}': expected {} dimensions, found {}", id, dim_, vectors.cols);
     if (!boxes.empty() && boxes.size() != 4 * vectors.rows)

@@ -173,7 +173,8 @@ std::shared_ptr<const Index> Index::reopen(const std::shared_ptr<const Index>& c
         if (read_manifest(s.path).generation == s.manifest.generation) return current;
     } else {
         std::error_code gone;  // opening says which file is missing
-        if (fs::last_write_time(s.path, gone) == s.modified && fs::file_size(s.path, gone) == s.file_size) return current;
+        if (fs::last_write_time(s.path, gone) == s.modified && fs::file_size(s.path, gone) == s.file_size)
+            return current;
     }
     return std::make_shared<const Index>(open_state(s.path, &s));
 }

@@ -121,8 +121,9 @@ nlohmann::json meta_of(const ExplainReport& r, const Recipe& recipe) {
 ExplainReport explain(const ExplainOptions& options) {
     const MultiVectorSet set = read_multi_vectors(options.documents);
     const auto index = set.find(options.document);
-    if (!index) fail(ErrorCode::not_found, "{}: document '{}': expected an id of the file, found none such",
-                     options.documents.string(), options.document);
+    if (!index)
+        fail(ErrorCode::not_found, "{}: document '{}': expected an id of the file, found none such",
+             options.documents.string(), options.document);
     Model model;
     if (!options.model.empty()) model = load_model(options.model);
     const Recipe recipe = resolve_recipe(options.recipe, options.model.empty() ? nullptr : &model);
@@ -162,8 +163,9 @@ ExplainReport explain(const ExplainOptions& options) {
         page_responses(page, model, recipe, w);
         w.clusters.anchor_cosine.resize(v.rows());
         for (std::size_t i = 0; i < v.rows(); ++i)
-            w.clusters.anchor_cosine[i] =
-                dot(v.row(i), v.row(static_cast<std::size_t>(w.clusters.anchors[static_cast<std::size_t>(out.owner[i])])), v.cols());
+            w.clusters.anchor_cosine[i] = dot(
+                v.row(i), v.row(static_cast<std::size_t>(w.clusters.anchors[static_cast<std::size_t>(out.owner[i])])),
+                v.cols());
         base_weights(recipe, w);
         compute_features(page, model.uses_grid, w, w.clusters.features);
         if (model.network && model.scaling) page_residuals(model, recipe, w);
@@ -179,7 +181,8 @@ ExplainReport explain(const ExplainOptions& options) {
         const std::size_t m = report.prototypes;
         for (std::size_t t = 0; t < m; ++t) {
             float best = 0;
-            for (const auto a : w.clusters.anchors) best = std::max(best, w.responses.coverage(static_cast<std::size_t>(a), t));
+            for (const auto a : w.clusters.anchors)
+                best = std::max(best, w.responses.coverage(static_cast<std::size_t>(a), t));
             report.anchor_coverage += static_cast<double>(w.responses.omega[t]) * best;
         }
         report.full_response = response_of(model, v);
@@ -194,8 +197,7 @@ ExplainReport explain(const ExplainOptions& options) {
         if (model.network && model.scaling) folder.write("residual", floats(w.residual));
     }
     const std::vector<float> gains(w.selection.gains.begin(), w.selection.gains.end());
-    if (!gains.empty())
-        folder.write("greedy_gains", floats(gains));
+    if (!gains.empty()) folder.write("greedy_gains", floats(gains));
     folder.write_text("meta.json", meta_of(report, recipe).dump(1) + "\n");
     return report;
 }

@@ -20,12 +20,12 @@ namespace marginmerge {
 namespace {
 
 constexpr std::array kind_table = {
-    SynthKind{"natural", "natural", 238, 4.8},      SynthKind{"scene", "scene", 1011, 15.5},
-    SynthKind{"dense", "dense", 1175, 17.7},        SynthKind{"Flickr30k", "natural", 237, 4.8},
-    SynthKind{"Flickr", "natural", 238, 4.8},       SynthKind{"COCO", "natural", 361, 6.9},
-    SynthKind{"TextCaps", "scene", 1011, 15.5},     SynthKind{"TabFQuad", "dense", 1175, 17.7},
-    SynthKind{"ArxivQA", "dense", 2927, 46.1},      SynthKind{"InfoVQA", "dense", 3837, 48.5},
-    SynthKind{"DocVQA", "dense", 4552, 63.4},       SynthKind{"TAT-DQA", "dense", 4862, 64.1},
+    SynthKind{"natural", "natural", 238, 4.8},  SynthKind{"scene", "scene", 1011, 15.5},
+    SynthKind{"dense", "dense", 1175, 17.7},    SynthKind{"Flickr30k", "natural", 237, 4.8},
+    SynthKind{"Flickr", "natural", 238, 4.8},   SynthKind{"COCO", "natural", 361, 6.9},
+    SynthKind{"TextCaps", "scene", 1011, 15.5}, SynthKind{"TabFQuad", "dense", 1175, 17.7},
+    SynthKind{"ArxivQA", "dense", 2927, 46.1},  SynthKind{"InfoVQA", "dense", 3837, 48.5},
+    SynthKind{"DocVQA", "dense", 4552, 63.4},   SynthKind{"TAT-DQA", "dense", 4862, 64.1},
 };
 
 bool same_name(std::string_view a, std::string_view b) {
@@ -92,7 +92,8 @@ std::size_t gold_of(const SynthOptions& o, std::size_t query) {
 // on a sample that fits in memory and time.
 double reach_difficulty(SynthModel& model, const SynthOptions& o) {
     const std::size_t page_bytes = model.vectors * model.dim * sizeof(float);
-    const std::size_t pages = std::clamp<std::size_t>((96u << 20) / page_bytes, 8, std::min<std::size_t>(o.documents, 400));
+    const std::size_t pages =
+        std::clamp<std::size_t>((96u << 20) / page_bytes, 8, std::min<std::size_t>(o.documents, 400));
     Trial trial;
     trial.pages.resize(std::min(pages, o.documents));
     parallel_for(trial.pages.size(), o.threads, [&](std::size_t i) { trial.pages[i] = synth_page(model, i); });
@@ -115,9 +116,11 @@ SynthModel make_model(const SynthOptions& o, const SynthKind& kind, double asked
     const double rank = n / asked;
     const double highest = n * static_cast<double>(o.dim) / (n + static_cast<double>(o.dim));
     if (asked < 1 || rank < 1.5 || rank > 0.97 * highest)
-        fail(ErrorCode::invalid_argument, "redundancy: expected {:.2f} to {:.1f} for {} vectors of {} dimensions, found {}",
-             n / (0.97 * highest), n / 1.5, model.vectors, o.dim, asked);
-    model.regions = std::clamp<std::size_t>(static_cast<std::size_t>(0.6 * rank), 2, std::max<std::size_t>(2, model.vectors / 3));
+        fail(ErrorCode::invalid_argument,
+             "redundancy: expected {:.2f} to {:.1f} for {} vectors of {} dimensions, found {}", n / (0.97 * highest),
+             n / 1.5, model.vectors, o.dim, asked);
+    model.regions =
+        std::clamp<std::size_t>(static_cast<std::size_t>(0.6 * rank), 2, std::max<std::size_t>(2, model.vectors / 3));
     model.background = kind.content == "dense" ? 0.12 : kind.content == "scene" ? 0.06 : 0.02;
     model.shared = kind.content == "dense" ? 0.8 : kind.content == "scene" ? 0.7 : 0.6;
     model.draw_topics(400);
@@ -135,8 +138,9 @@ void write_documents(const SynthModel& model, const SynthOptions& o, const Progr
         grid.insert(grid.end(), {g.columns, g.rows});
         ids += fmt::format("{}d{}", i > 0 ? "\n" : "", i);
     }
-    SafetensorsWriter writer(o.output / "docs.safetensors",
-                             {{"schema", multi_vector_schema}, {"version", schema_version}, {"source", "synth " + o.kind}});
+    SafetensorsWriter writer(
+        o.output / "docs.safetensors",
+        {{"schema", multi_vector_schema}, {"version", schema_version}, {"source", "synth " + o.kind}});
     writer.declare("vectors", to_dtype(o.type), {static_cast<std::uint64_t>(offsets.back()), o.dim});
     writer.declare("offsets", DType::i64, {offsets.size()});
     writer.declare("ids", DType::u8, {ids.size()});
@@ -162,7 +166,8 @@ void write_documents(const SynthModel& model, const SynthOptions& o, const Progr
 
 void write_queries(const SynthModel& model, const SynthOptions& o, SynthReport& report) {
     std::vector<Matrix> tokens(o.queries);
-    parallel_for(o.queries, o.threads, [&](std::size_t q) { tokens[q] = synth_query(model, synth_page(model, gold_of(o, q)), q); });
+    parallel_for(o.queries, o.threads,
+                 [&](std::size_t q) { tokens[q] = synth_query(model, synth_page(model, gold_of(o, q)), q); });
     MultiVectorBuilder all(o.dim), train(o.dim), test(o.dim);
     Judgements all_qrels, train_qrels, test_qrels;
     for (std::size_t q = 0; q < o.queries; ++q) {

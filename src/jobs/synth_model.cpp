@@ -95,7 +95,8 @@ SynthPage synth_page(const SynthModel& m, std::size_t number) {
     for (std::size_t i = 0; i < page.region.size(); ++i) {
         direction(random, own);
         // The most popular topic doubles as the look of an empty patch, the same on every page.
-        const float* from = page.region[i] < 0 ? m.topics.row(0) : page.regions.row(static_cast<std::size_t>(page.region[i]));
+        const float* from =
+            page.region[i] < 0 ? m.topics.row(0) : page.regions.row(static_cast<std::size_t>(page.region[i]));
         for (std::size_t j = 0; j < m.dim; ++j) page.vectors(i, j) = content * from[j] + noise * own[j];
     }
     normalise_rows(page.vectors);
@@ -119,7 +120,8 @@ Matrix synth_query(const SynthModel& m, const SynthPage& page, std::size_t numbe
         direction(random, noise);
         const std::size_t patch = about[random.below(about.size())];
         const float* topic = m.topics.row(popular(random, m.topics.rows()));
-        const float* region = page.region[patch] < 0 ? topic : page.regions.row(static_cast<std::size_t>(page.region[patch]));
+        const float* region =
+            page.region[patch] < 0 ? topic : page.regions.row(static_cast<std::size_t>(page.region[patch]));
         for (std::size_t j = 0; j < m.dim; ++j) {
             const float content = distractor ? topic[j] : 0.6f * region[j] + 0.4f * page.vectors(patch, j);
             query(t, j) = content + static_cast<float>(m.token_noise) * noise[j];

@@ -56,7 +56,8 @@ TEST_F(EncodeJob, PagesBecomeDocumentsWithPlaces) {
         const auto page = nlohmann::json::parse(line);
         EXPECT_EQ(page["id"], set.id(count++));
         EXPECT_TRUE(std::filesystem::exists(folder_ / "docs.safetensors.assets" / page["image"].get<std::string>()));
-        EXPECT_TRUE(std::filesystem::exists(folder_ / "docs.safetensors.assets" / page.value("text_file", "pages.jsonl")));
+        EXPECT_TRUE(
+            std::filesystem::exists(folder_ / "docs.safetensors.assets" / page.value("text_file", "pages.jsonl")));
     }
     EXPECT_EQ(count, 4U);
     EXPECT_FALSE(std::filesystem::exists(folder_ / "docs.safetensors.partial"));

@@ -28,10 +28,11 @@ TEST(Explain, WritesTheReferenceValues) {
         const CompressCase c = test::load_case(name);
         const TemporaryDirectory folder;
         write_case(c, folder);
-        const auto result = test::run_cli(fmt::format("explain {} --doc 'the page' -m {} --keep {} --anchors coverage --fill index "
-                                                      "--representative learned -o {}",
-                                                      (folder / "docs").string(), (folder / "model").string(),
-                                                      c.meta.at("rho").get<double>(), (folder / "out").string()));
+        const auto result =
+            test::run_cli(fmt::format("explain {} --doc 'the page' -m {} --keep {} --anchors coverage --fill index "
+                                      "--representative learned -o {}",
+                                      (folder / "docs").string(), (folder / "model").string(),
+                                      c.meta.at("rho").get<double>(), (folder / "out").string()));
         ASSERT_EQ(result.status, 0) << result.err;
         EXPECT_NE(result.out.find("effective rank"), std::string::npos);
         const auto file = [&](const char* array) { return folder / "out" / (std::string(array) + ".npy"); };
@@ -45,7 +46,8 @@ TEST(Explain, WritesTheReferenceValues) {
         EXPECT_LE(test::largest_gap(test::load_floats(file("residual")), c.floats("residual")), 2e-5) << name;
         const Matrix made = test::load_floats(file("representatives")), reference = c.floats("representatives");
         for (std::size_t r = 0; r < anchors.size(); ++r) {
-            const auto number = static_cast<std::size_t>(std::find(ascending.begin(), ascending.end(), anchors[r]) - ascending.begin());
+            const auto number =
+                static_cast<std::size_t>(std::find(ascending.begin(), ascending.end(), anchors[r]) - ascending.begin());
             EXPECT_LE(test::largest_gap(made.view().middle_rows(r, 1), reference.view().middle_rows(number, 1)), 1e-5);
         }
     }

@@ -40,7 +40,8 @@ TEST(Synth, HitsTheRedundancyAndTheDifficultyAsked) {
     const TemporaryDirectory folder;
     const SynthReport report = synthesise(small(folder.path()));
     EXPECT_NEAR(report.redundancy, 4.8, 0.48);
-    const MultiVectorSet docs = read_multi_vectors(folder / "docs.safetensors"), queries = read_multi_vectors(folder / "queries.safetensors");
+    const MultiVectorSet docs = read_multi_vectors(folder / "docs.safetensors"),
+                         queries = read_multi_vectors(folder / "queries.safetensors");
     const Judgements qrels = read_qrels(folder / "qrels.tsv");
     ASSERT_EQ(docs.size(), 60u);
     ASSERT_EQ(queries.size(), 40u);

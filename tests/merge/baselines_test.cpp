@@ -49,7 +49,8 @@ TEST(Baselines, QueryConditioned) {
 TEST(Baselines, BipartiteMerging) {
     const Matrix v = reference("doc");
     PageWorkspace w;
-    for (const auto& [name, keep] : {std::pair{"tome_rho05", 0.05}, {"tome_rho10", 0.1}, {"tome_rho20", 0.2}, {"tome_rho50", 0.5}}) {
+    for (const auto& [name, keep] :
+         {std::pair{"tome_rho05", 0.05}, {"tome_rho10", 0.1}, {"tome_rho20", 0.2}, {"tome_rho50", 0.5}}) {
         Recipe recipe;
         recipe.representative = "tome";
         recipe.budget = {keep, 0, Budget::Rounding::nearest_even};
@@ -59,8 +60,9 @@ TEST(Baselines, BipartiteMerging) {
         std::vector<char> used(expected.rows(), 0);
         for (std::size_t r = 0; r < expected.rows(); ++r) {
             std::size_t match = 0;
-            while (match < expected.rows() && (used[match] || test::largest_gap(page.representatives.view().middle_rows(r, 1),
-                                                                                expected.view().middle_rows(match, 1)) > 1e-5))
+            while (match < expected.rows() &&
+                   (used[match] || test::largest_gap(page.representatives.view().middle_rows(r, 1),
+                                                     expected.view().middle_rows(match, 1)) > 1e-5))
                 ++match;
             ASSERT_LT(match, expected.rows()) << name << " row " << r;
             used[match] = 1;
@@ -115,7 +117,8 @@ TEST(Baselines, WardChainsFindTheTreeOfClosestPairs) {
             const auto expected = naive_ward(v, k);
             for (std::size_t i = 0; i < v.rows(); ++i)
                 for (std::size_t j = 0; j < i; ++j)
-                    ASSERT_EQ(page.owner[i] == page.owner[j], expected[i] == expected[j]) << "seed " << seed << " k " << k;
+                    ASSERT_EQ(page.owner[i] == page.owner[j], expected[i] == expected[j])
+                        << "seed " << seed << " k " << k;
         }
     }
 }

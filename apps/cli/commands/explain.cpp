@@ -50,15 +50,18 @@ void print_text(const ExplainReport& r) {
     fmt::print("  recipe          {}\n", describe(r.recipe));
     fmt::print("  effective rank  {:.1f}, redundancy {:.1f} vectors a direction\n", r.effective_rank, r.redundancy);
     if (r.prototypes > 0) {
-        if (r.reasoned > 0) fmt::print("  anchors         {} by the rule, {} filled in\n", r.reasoned, r.kept - r.reasoned);
+        if (r.reasoned > 0)
+            fmt::print("  anchors         {} by the rule, {} filled in\n", r.reasoned, r.kept - r.reasoned);
         fmt::print("  coverage        {:.4f} of {} prototypes' weight\n", r.anchor_coverage, r.prototypes);
         fmt::print("  best responses  {:.4f} whole page, {:.4f} representatives\n", r.full_response, r.kept_response);
     }
     constexpr std::size_t shown = 12;
-    fmt::print("\n  {:>5} {:>7} {:>8} {:>9} {:>9} {:>8}\n", "rank", "anchor", "patches", "gain", "top alpha", "entropy");
+    fmt::print("\n  {:>5} {:>7} {:>8} {:>9} {:>9} {:>8}\n", "rank", "anchor", "patches", "gain", "top alpha",
+               "entropy");
     for (std::size_t c = 0; c < std::min(shown, r.clusters.size()); ++c) {
         const auto& e = r.clusters[c];
-        fmt::print("  {:>5} {:>7} {:>8} {:>9.5f} {:>9.4f} {:>8.3f}\n", c, e.anchor, e.patches, e.gain, e.largest_weight, e.entropy);
+        fmt::print("  {:>5} {:>7} {:>8} {:>9.5f} {:>9.4f} {:>8.3f}\n", c, e.anchor, e.patches, e.gain, e.largest_weight,
+                   e.entropy);
     }
     if (r.clusters.size() > shown) fmt::print("  ... and {} more\n", r.clusters.size() - shown);
 }

@@ -38,8 +38,8 @@ void print(const SynthReport& r, const Options& o) {
     fmt::print("{}: {} documents, {} vectors ({:.0f} a document) of {} dimensions\n", o.output, r.documents, r.vectors,
                static_cast<double>(r.vectors) / static_cast<double>(r.documents), r.dim);
     fmt::print("  redundancy  {:.1f} vectors a direction (asked for {:.1f})\n", r.redundancy, r.redundancy_asked);
-    fmt::print("  queries     {} ({} train, {} test), nDCG@5 about {:.2f} with every vector kept\n", r.queries, r.train_queries,
-               r.test_queries, r.sample_ndcg);
+    fmt::print("  queries     {} ({} train, {} test), nDCG@5 about {:.2f} with every vector kept\n", r.queries,
+               r.train_queries, r.test_queries, r.sample_ndcg);
     fmt::print("  time        {:.1f} s\n", r.seconds);
 }
 
