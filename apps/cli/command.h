@@ -23,6 +23,7 @@ Progress progress_bar(const Common& common);
 
 /// Every command is one function that declares its options on a subcommand and registers what to
 /// run through CLI::App::callback. Defined in commands/NAME.cpp, listed in main.cpp.
+void register_bench(CLI::App& app);
 void register_compress(CLI::App& app);
 void register_import(CLI::App& app);
 void register_fit(CLI::App& app);

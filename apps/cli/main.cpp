@@ -25,6 +25,7 @@ int run(int argc, char** argv) {
     register_import(app);
     register_fit(app);
     register_inspect(app);
+    register_bench(app);
     register_encode(app);
     register_serve(app);
     register_search(app);
