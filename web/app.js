@@ -254,7 +254,7 @@ function hitItem(hit, index, shown, rankBefore, depth) {
     el("span.rank", {}, String(hit.rank)),
     el("span.thumb", { "aria-hidden": "true" }, el("canvas", { "data-thumb": hit.id })),
     el("span", {}, el("span.title", {}, title), el("span.sub", {}, title === hit.id ? subtitle(hit) : [hit.id, subtitle(hit)].filter(Boolean).join(" · "))),
-    el("span.scorebox", {}, el("span", {}, hit.score.toFixed(2)), el("span.scoreline", { "aria-hidden": "true" }, el("i", { style: `width:${8 + 92 * Math.max(0, (hit.score - low) / Math.max(1e-9, top - low))}%` })), badge(hit.rank, rankBefore, depth)));
+    el("span.scorebox", {}, el("span", {}, hit.score.toFixed(2)), el("span.scoreline", { "aria-hidden": "true" }, el("i", { style: `width:${top > low ? 8 + (92 * (hit.score - low)) / (top - low) : 100}%` })), badge(hit.rank, rankBefore, depth)));
   return el("li", {}, button);
 }
 
@@ -299,7 +299,7 @@ function summarise(before, k, rankIn) {
   const kept = state.hits.filter((h) => { const r = rankIn(before, h.id); return r > 0 && r <= shown; }).length;
   const moved = state.hits.filter((h) => rankIn(before, h.id) !== h.rank).length;
   const name = labelOf(baselineView()).toLowerCase();
-  out.textContent = moved === 0 ? `The first ${shown} are the same pages in the same order as with ${name}.`
+  out.textContent = shown === 1 ? `There is one result; it is ${moved ? "not " : ""}the first with ${name}, too.` : moved === 0 ? `The first ${shown} are the same pages in the same order as with ${name}.`
     : `${kept} of the first ${shown} are also there with ${name}; ${moved} ${moved === 1 ? "has" : "have"} another place.`;
 }
 

@@ -23,8 +23,8 @@ assert.equal(made.status, 0, `index add: ${made.stderr}`);
 // ---- servers
 
 const running = new Set();
-async function serve(more = [], env = {}) {
-  const child = spawn(binary, ["serve", file("index"), "--port", "0", "--json", "--full", file("full.safetensors"), "--queries", file("queries.safetensors"), "--assets", file("assets"), ...more],
+async function serve(more = [], env = {}, wanted = 0) {
+  const child = spawn(binary, ["serve", file("index"), "--port", String(wanted), "--json", "--quiet", "--full", file("full.safetensors"), "--queries", file("queries.safetensors"), "--assets", file("assets"), ...more],
     { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "inherit"] });
   running.add(child);
   const line = await new Promise((resolve, reject) => {
@@ -224,7 +224,11 @@ await test("images and texts of pages are shown", server, async (page) => {
   await page.evaluate(() => { location.hash = "#example=question-0&page=report-01"; location.reload(); });
   await page.waitForSelector(".page-text");
   assert.equal(await page.textContent(".page-text"), "The words of report 1.");
-}, {});
+  await page.click('#hits .hit[data-id="report-06"]');
+  await page.waitForFunction(() => document.querySelector(".detail h2")?.textContent === "Report 6");
+  await page.click('[data-token="1"]');
+  await shot(page, "image");
+});
 
 await test("everything works from the keyboard", server, async (page) => {
   await settled(page);
@@ -368,7 +372,7 @@ await test("a server that went away and came back", server, async (page) => {
   await page.waitForSelector("#banner:not([hidden])");
   assert.match(await page.textContent("#banner"), /does not answer/);
   await shot(page, "unreachable");
-  const again = await serve(["--port", String(server.port)]);
+  const again = await serve([], {}, server.port);
   await page.click("#banner >> text=Try again");
   await settled(page);
   await again.stop();
