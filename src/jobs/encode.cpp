@@ -57,6 +57,7 @@ public:
         if (options_.pca > 0 && options_.shards > 1)
             fail(ErrorCode::invalid_argument,
                  "--pca with --shard would fit every shard its own projection; fit one on a sample and use its card");
+        for (std::size_t i = 0; i < threads_; ++i) readers_.emplace_back(options_.reader);
         if (options_.assets.empty()) {
             options_.assets = options_.output;
             options_.assets += ".assets";
@@ -89,9 +90,9 @@ public:
             for (const auto& item : unit) report_.reused_pages += item.count;
         }
         done_ = report_.reused_pages;
-        parallel_for(units.size(), large ? 1 : threads_, [&](std::size_t i) {
+        parallel_for_workers(units.size(), large ? 1 : threads_, [&](std::size_t i, std::size_t worker) {
             if (parts.has(units[i])) return;
-            const UnitResult result = encode_unit(units[i]);
+            const UnitResult result = encode_unit(units[i], readers_[worker]);
             parts.put(units[i], result, encoder.dim(), part_type);
         });
         finish(units, parts);
@@ -122,9 +123,9 @@ private:
         std::vector<std::size_t> pages(mine.size(), 0);
         std::vector<std::vector<SkippedPage>> broken(mine.size());
         std::size_t scanned = 0;
-        parallel_for(mine.size(), threads_, [&](std::size_t i) {
+        parallel_for_workers(mine.size(), threads_, [&](std::size_t i, std::size_t worker) {
             try {
-                pages[i] = open_source(mine[i].path, options_.limits)->pages();
+                pages[i] = readers_[worker].pages(mine[i].path);
             } catch (const Error& error) {
                 skip(broken[i], mine[i], 0, error);
             }
@@ -150,18 +151,12 @@ private:
         return units;
     }
 
-    UnitResult encode_unit(const WorkUnit& unit) {
+    UnitResult encode_unit(const WorkUnit& unit, PageReader& reader) {
         UnitResult result;
         for (const auto& item : unit) {
-            std::unique_ptr<Source> source;
-            try {
-                source = open_source(item.file.path, options_.limits);
-            } catch (const Error& error) {
-                skip(result.skipped, item.file, 0, error);
-            }
             for (std::size_t p = item.first; p < item.first + item.count; ++p) {
                 try {
-                    if (source) encode_page(*source, item.file, p, result);
+                    encode_page(reader, item.file, p, result);
                 } catch (const Error& error) {
                     skip(result.skipped, item.file, p + 1, error);
                 }
@@ -174,12 +169,12 @@ private:
         return result;
     }
 
-    void encode_page(const Source& source, const SourceFile& file, std::size_t index, UnitResult& result) const {
+    void encode_page(PageReader& reader, const SourceFile& file, std::size_t index, UnitResult& result) const {
         const bool visual = encoder_->card().kind == EncoderCard::Kind::visual;
         PageRequest request;
         request.text = true;
         request.longest_side = visual ? render_side : options_.page_images ? options_.image_side : 0;
-        const Page page = source.load(index, request);
+        const Page page = reader.load(file.path, index, request);
         const std::string id = fmt::format("{}#{}", file.name, index + 1);
         EncodedPage encoded;
         if (visual) {
@@ -249,6 +244,7 @@ private:
     EncodeOptions options_;
     Progress progress_;
     std::size_t threads_;
+    std::vector<PageReader> readers_;  // one for each worker
     const Encoder* encoder_ = nullptr;
     EncodeReport report_;
     std::mutex mutex_;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "encode/source.h"
+#include "encode/page_reader.h"
 #include "marginmerge/core/matrix.h"
 #include "marginmerge/core/progress.h"
 
@@ -26,7 +26,7 @@ struct EncodeOptions {
     bool strict = false;              ///< stop at the first page that cannot be encoded
     bool fresh = false;               ///< forget what an interrupted run left behind
     std::size_t threads = 0;
-    SourceLimits limits;
+    ReaderOptions reader;  ///< limits, and the process that files are read in
 };
 
 /// A file or page that could not be encoded.

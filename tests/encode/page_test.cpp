@@ -6,6 +6,8 @@
 #include <fstream>
 #include <random>
 
+#include "encode/page_reader.h"
+#include "encode/page_wire.h"
 #include "encode/pdf.h"
 #include "encode/source.h"
 #include "encode/text_pages.h"
@@ -185,6 +187,66 @@ TEST(Source, WhatCannotBeReadSaysWhy) {
     tight = {};
     tight.most_pages = 1;
     EXPECT_THAT(says("long.txt", "a\fb", tight), testing::HasSubstr("at most 1 pages"));
+}
+
+TEST(PageReader, AnotherProcessGivesTheSamePages) {
+    const test::TemporaryDirectory folder;
+    std::ofstream(folder / "a.pdf") << small_pdf();
+    std::ofstream(folder / "broken.pdf") << "%PDF-";
+    ReaderOptions there;
+    there.command = {MARGINMERGE_BINARY, "encode-reader"};
+    PageReader remote(there), local(ReaderOptions{});
+    EXPECT_EQ(remote.pages(folder / "a.pdf"), 1U);
+    const Page a = remote.load(folder / "a.pdf", 0, {200, true}), b = local.load(folder / "a.pdf", 0, {200, true});
+    EXPECT_EQ(a.text.text, b.text.text);
+    EXPECT_EQ(a.image.pixels, b.image.pixels);
+    EXPECT_EQ(a.title, b.title);
+    EXPECT_EQ(a.text.box_of(0, 5), b.text.box_of(0, 5));
+    EXPECT_THROW(remote.load(folder / "a.pdf", 1, {0, true}), Error);
+    try {
+        remote.pages(folder / "broken.pdf");
+        ADD_FAILURE();
+    } catch (const Error& error) {
+        EXPECT_THAT(error.what(), testing::HasSubstr("expected a PDF file"));  // its own words, from over there
+    }
+    EXPECT_EQ(remote.pages(folder / "a.pdf"), 1U);
+}
+
+TEST(PageReader, ACrashOrASilentReaderIsAnError) {
+    ReaderOptions options;
+    options.command = {"/bin/false"};
+    PageReader dead(options);
+    EXPECT_THROW(dead.pages("x.pdf"), Error);
+    EXPECT_THROW(dead.load("x.pdf", 0, {}), Error);  // a fresh process each time, the same end
+    options.command = {"/bin/sleep", "100"};
+    options.seconds = 0.2;
+    PageReader silent(options);
+    EXPECT_THROW(silent.pages("x.pdf"), Error);
+    options.command = {"/does/not/exist"};
+    EXPECT_THROW(PageReader(options).pages("x.pdf"), Error);
+}
+
+TEST(PageWire, GarbageIsNoMessage) {
+    PageAnswer answer;
+    answer.pages = 3;
+    answer.page.title = "title";
+    answer.page.text.text = "abc";
+    answer.page.text.spans = {{0, 3, {0, 0, 1, 1}}};
+    answer.page.image = Image(2, 2);
+    const std::string whole = pack(answer);
+    PageAnswer back;
+    ASSERT_TRUE(unpack(whole, back));
+    EXPECT_EQ(back.page.title, "title");
+    for (std::size_t n = 0; n < whole.size(); ++n) EXPECT_FALSE(unpack(whole.substr(0, n), back)) << n;
+    std::mt19937 random(4);
+    for (int round = 0; round < 2000; ++round) {
+        std::string broken = whole;
+        for (int k = 0; k < 3; ++k) broken[random() % broken.size()] = static_cast<char>(random());
+        PageAnswer read;
+        unpack(broken, read);
+        PageQuestion question;
+        unpack(broken, question);
+    }
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -21,7 +22,8 @@ struct Options {
     std::size_t pca = 0;
     std::uint32_t image_side = 1100;
     double most_pixels = 100;
-    bool no_images = false, strict = false, fresh = false;
+    double page_seconds = 120;
+    bool no_images = false, strict = false, fresh = false, in_process = false;
 };
 
 #ifdef MARGINMERGE_HAS_ENCODE
@@ -109,7 +111,11 @@ void run(const Options& o) {
     job.strict = o.strict;
     job.fresh = o.fresh;
     job.threads = o.common.threads;
-    job.limits.image.most_pixels = static_cast<std::uint64_t>(o.most_pixels * 1e6);
+    // Files are read by a process of their own: a PDF that crashes its reader costs one file, not the run.
+    job.reader.limits.image.most_pixels = static_cast<std::uint64_t>(o.most_pixels * 1e6);
+    job.reader.seconds = o.page_seconds;
+    if (!o.in_process)
+        job.reader.command = {"/proc/self/exe", "encode-reader", "--max-megapixels", std::to_string(o.most_pixels)};
     parse_shard(o.shard, job);
     const EncodeReport report = encode_documents(job, progress_bar(o.common));
     print(report, o, "pages");
@@ -117,7 +123,16 @@ void run(const Options& o) {
         fail(ErrorCode::corrupt, "{} of {} were skipped", report.skipped.size(), report.skipped.size() + report.pages);
 }
 
+void read_pages(double megapixels) {
+    constexpr std::uint64_t memory = std::uint64_t{6} << 30;
+    SourceLimits limits;
+    limits.image.most_pixels = static_cast<std::uint64_t>(megapixels * 1e6);
+    serve_pages(STDIN_FILENO, STDOUT_FILENO, limits, memory);
+}
+
 #else
+
+void read_pages(double) {}
 
 void run(const Options&) {
     fail(ErrorCode::unsupported,
@@ -147,6 +162,11 @@ void register_encode(CLI::App& app) {
     command->add_option("--max-megapixels", o->most_pixels, "Refuse larger images")
         ->check(CLI::Range(0.01, 4000.0))
         ->capture_default_str();
+    command->add_option("--page-timeout", o->page_seconds, "Give a page up after so many seconds of reading")
+        ->check(CLI::Range(0.1, 1e6))
+        ->capture_default_str();
+    command->add_flag("--in-process", o->in_process,
+                      "Read files in this process: faster by little, but a crash ends the run");
     command->add_flag("--no-images", o->no_images, "Keep no page images");
     command->add_flag("--strict", o->strict, "Stop at the first page that cannot be encoded");
     command->add_flag("--fresh", o->fresh, "Forget what an interrupted run left behind");
@@ -157,6 +177,10 @@ void register_encode(CLI::App& app) {
         "  marginmerge encode --queries queries.tsv --encoder minilm/card.json -o queries.safetensors");
     add_common(*command, o->common);
     command->callback([o] { run(*o); });
+
+    CLI::App* reader = app.add_subcommand("encode-reader", "The process that reads files for encode")->group("");
+    reader->add_option("--max-megapixels", o->most_pixels);
+    reader->callback([o] { read_pages(o->most_pixels); });
 }
 
 }  // namespace marginmerge::cli
