@@ -21,7 +21,6 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 constexpr std::size_t hard_negatives = 8;
-constexpr float no_anchor_pull = 1e6F;  // tau_a of a base that ignores anchor similarity
 
 // The key of a scan: which documents, which queries, which of them are relevant.
 std::string mining_key(const FitContext& context, std::size_t c) {
@@ -289,8 +288,7 @@ void fit_learned(FitContext& context, const FitStore& store) {
         trainer.rule = CheckpointRule::fidelity;
         trainer.optimiser.learning_rate = 2e-3;
         trainer.optimiser.base_rate = 2e-2;
-        state.parameters.base[0] = 1 / no_anchor_pull;
-        state.parameters.base[1] = 0;
+        state.parameters.base[0] = state.parameters.base[1] = Parameters::least_base;
         state.parameters.base[2] = options.unit_norm ? 1.0F : 1.5F;
     }
     if (options.epochs) trainer.epochs = *options.epochs;
@@ -308,7 +306,7 @@ void fit_learned(FitContext& context, const FitStore& store) {
     context.model.network = state.best.network;
     recipe.constants.tau_a = 1.0 / state.best.base[0];
     recipe.constants.p = state.best.base[1];
-    if (small_log) context.model.settings = nlohmann::json{{"norm_power", state.best.base[2]}}.dump();
+    if (small_log) context.model.settings = nlohmann::json{{"learned", {{"norm_power", state.best.base[2]}}}}.dump();
     context.report.epochs = state.epoch;
     context.report.best_epoch = state.best_epoch;
     context.provenance["training"] = {{"curve", curve_json(state)},

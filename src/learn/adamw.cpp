@@ -25,6 +25,8 @@ double adamw_step(const AdamWOptions& o, const Gradient& gradient, AdamWState& s
         value -= rate * (state.first[i] / correction1) / (std::sqrt(state.second[i] / correction2) + o.epsilon);
         parameters.at(i) = static_cast<float>(value);
     }
+    // Temperatures and exponents of the base stay positive.
+    for (float& b : parameters.base) b = std::max(b, Parameters::least_base);
     return norm;
 }
 

@@ -24,6 +24,8 @@ struct Parameters {
     static constexpr std::size_t count = norm_power + 1;
 
     Network network;
+    static constexpr float least_base = 1e-6F;
+
     float base[3] = {10.0F, 0.5F, 1.0F};
 
     float get(std::size_t i) const { return i < inverse_tau ? network.parameters[i] : base[i - inverse_tau]; }

@@ -1,7 +1,10 @@
 // Fixed representatives of anchor clusters: the anchor, the plain mean, the response-weighted mean;
 // and the learned one. All are unit vectors, in pick order.
 #include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
 
+#include "kernels/products.h"
 #include "merge/construct.h"
 #include "merge/features.h"
 #include "merge/registry.h"
@@ -20,6 +23,27 @@ void anchors_and_clusters(const RepresentativeRequest& request, bool with_respon
     choose_anchors(request.page, request.recipe, request.k, w);
     cluster_page(request.page, w);
     out.owner.assign(w.clusters.assign.begin(), w.clusters.assign.end());
+}
+
+// A model may have learned gamma in r = m |m|^-gamma, m the weighted mean of a cluster; the paper's is 1.
+// The representatives come in as units m / |m|.
+void free_norms(const RepresentativeRequest& request, PageWorkspace& w, CompressedPage& out) {
+    if (request.model.settings.find("norm_power") == std::string::npos) return;
+    const auto settings = nlohmann::json::parse(request.model.settings, nullptr, false);
+    if (!settings.is_object()) return;
+    const auto learned = settings.find("learned");
+    if (learned == settings.end() || !learned->is_object()) return;
+    const double gamma = learned->value("norm_power", 1.0);
+    const std::size_t d = request.page.vectors.cols;
+    std::vector<double> norm(request.k, 0.0);
+    for (std::size_t i = 0; i < w.clusters.assign.size(); ++i) {
+        const auto c = static_cast<std::size_t>(w.clusters.assign[i]);
+        norm[c] += w.weight[i] * dot(out.representatives.row(c), request.page.vectors.row(i), d);
+    }
+    for (std::size_t c = 0; c < request.k; ++c) {
+        const auto scale = static_cast<float>(std::pow(std::max(norm[c], 1e-2), 1 - gamma));
+        for (float& x : out.representatives.view().row_span(c)) x *= scale;
+    }
 }
 
 }  // namespace
@@ -50,6 +74,7 @@ void represent_learned(const RepresentativeRequest& request, PageWorkspace& w, C
     page_residuals(request.model, request.recipe, w);
     page_alpha(w.residual, w);
     cluster_centroids(w.lists, w.weight, out.representatives);
+    if (!request.recipe.unit_norm) free_norms(request, w, out);
 }
 
 }  // namespace marginmerge
