@@ -14,9 +14,9 @@ namespace {
 constexpr const char* style = R"(<style>
 :root{--bg:#fff;--fg:#1c1f23;--soft:#5b636d;--line:#d9dee4;--card:#f6f8fa;--s0:#57606a;--s1:#1f6feb;--s2:#bf5b04;--s3:#1a7f37;--s4:#8250df;--s5:#bf3989;--s6:#0e7a8a;--s7:#7a6200;--bad:#c93c37;--good:#1a7f37}
 @media(prefers-color-scheme:dark){:root{--bg:#14171b;--fg:#e6e9ee;--soft:#9aa4b0;--line:#343b44;--card:#1c2127;--s0:#9aa4b0;--s1:#58a6ff;--s2:#f0883e;--s3:#56d364;--s4:#bc8cff;--s5:#f778ba;--s6:#56d4dd;--s7:#e3b341;--bad:#ff7b72;--good:#56d364}}
-*{box-sizing:border-box}body{margin:0 auto;max-width:68rem;padding:1.5rem 1rem 4rem;background:var(--bg);color:var(--fg);font:16px/1.5 system-ui,sans-serif}
+*{box-sizing:border-box}body{margin:0 auto;max-width:78rem;padding:1.5rem 1rem 4rem;background:var(--bg);color:var(--fg);font:16px/1.5 system-ui,sans-serif}
 h1{font-size:1.6rem;margin:0 0 .3rem}h2{font-size:1.15rem;margin:2.2rem 0 .6rem}p,li{max-width:46rem}.soft,small{color:var(--soft)}
-.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}th,td{padding:.35rem .7rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
+.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.92rem;font-variant-numeric:tabular-nums}th,td{padding:.35rem .5rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
 th{font-weight:600;color:var(--soft);font-size:.85rem}th:first-child,td:first-child{text-align:left}td.text{text-align:left}
 figure{margin:0;background:var(--card);border:1px solid var(--line);border-radius:8px;padding:.8rem}figcaption{color:var(--soft);font-size:.9rem;padding-top:.4rem}
 .plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,27rem),1fr));gap:1rem}svg{width:100%;height:auto;display:block}
@@ -124,9 +124,6 @@ std::string flips_plot(const EvaluateReport& r) {
             notes.back().push_back(fmt::format("{}: {} of {} pairs flipped", f.name, bin.flips, bin.pairs));
         }
     }
-    // Series colours start at 1, after the full index.
-    values.insert(values.begin(), std::vector<double>(groups.size(), 0.0));
-    notes.insert(notes.begin(), std::vector<std::string>(groups.size(), "full"));
     return "<figure>" +
            bar_plot(groups, values, notes,
                     {"|margin| in the full index, a query token", "share of pairs flipped", false}) +

@@ -152,7 +152,7 @@ std::string bar_plot(const std::vector<std::string>& groups, const std::vector<s
             out += fmt::format(
                 "<rect class=\"s{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
                 "height=\"{:.1f}\"><title>{}</title></rect>",
-                s % 8, x + slot * 0.1 + bar * static_cast<double>(s), f.y(values[s][g]), std::max(bar - 1, 1.0),
+                (s + 1) % 8, x + slot * 0.1 + bar * static_cast<double>(s), f.y(values[s][g]), std::max(bar - 1, 1.0),
                 f.y(0) - f.y(values[s][g]), html_escape(notes[s][g]));
         out += text_at(x + slot / 2, height - bottom + 18, "middle", groups[g]);
     }
@@ -165,7 +165,7 @@ std::string diverging_plot(const std::vector<DivergingBar>& bars, const std::str
     for (const auto& b : bars) most = std::max(most, std::fabs(b.value));
     constexpr double row = 20, label_width = 150;
     const double total = row * static_cast<double>(bars.size()) + 28;
-    const double middle = label_width + (width - label_width - 60) / 2, unit = (width - label_width - 120) / 2 / most;
+    const double middle = label_width + (width - label_width - 60) / 2, unit = (width - label_width - 190) / 2 / most;
     std::string out = open_svg(title, total);
     for (std::size_t i = 0; i < bars.size(); ++i) {
         const auto& b = bars[i];

@@ -26,7 +26,8 @@ struct PlotAxes {
 /// Points with error bars and direct labels.
 std::string scatter_plot(const std::vector<PlotPoint>& points, const PlotAxes& axes);
 
-/// Groups of bars: values[series][group], drawn side by side; `notes` (same shape) are shown on hover.
+/// Groups of bars: values[series][group], drawn side by side in the colours from s1 on; `notes` (same shape) are shown
+/// on hover.
 std::string bar_plot(const std::vector<std::string>& groups, const std::vector<std::vector<double>>& values,
                      const std::vector<std::vector<std::string>>& notes, const PlotAxes& axes);
 
