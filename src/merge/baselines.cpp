@@ -71,10 +71,12 @@ Matrix selector_features(ConstMatrix v) {
         std::swap(row[i], row.back());
         const auto others = row.first(row.size() - 1);
         const std::size_t count = std::min(neighbours, others.size());
-        std::partial_sort(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(count), others.end(), std::greater<>());
+        std::partial_sort(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(count), others.end(),
+                          std::greater<>());
         out(i, 2) = others.front();
-        out(i, 3) = static_cast<float>(std::accumulate(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(count), 0.0) /
-                                       static_cast<double>(count));
+        out(i, 3) = static_cast<float>(
+            std::accumulate(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(count), 0.0) /
+            static_cast<double>(count));
     });
     return out;
 }

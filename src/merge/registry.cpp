@@ -22,8 +22,8 @@ constexpr std::array table = {
                        represent_learned},
     RepresentativeRule{"kmeans", "spherical k-means started from the anchors", true, false, false, false, up,
                        represent_kmeans},
-    RepresentativeRule{"fitted", "vectors moved until they answer query tokens as the page does", false, false, false, true, up,
-                       represent_fitted},
+    RepresentativeRule{"fitted", "vectors moved until they answer query tokens as the page does", false, false, false,
+                       true, up, represent_fitted},
     RepresentativeRule{"ward", "Ward hierarchical pooling", false, false, false, false, up, represent_ward},
     RepresentativeRule{"tome", "bipartite token merging", false, false, false, false, nearest_even, represent_tome},
 };
