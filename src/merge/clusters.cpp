@@ -56,8 +56,7 @@ void cluster_centroids(const ClusterLists& lists, std::span<const float> weight,
         std::fill_n(sum, d, 0.0f);
         for (std::size_t p = lists.first(c); p < lists.first(c) + lists.size(c); ++p) {
             const float w = weight.empty() ? 1.0f : weight[lists.patch(p)];
-            const float* row = lists.vectors.row(p);
-            for (std::size_t j = 0; j < d; ++j) sum[j] += w * row[j];
+            add_scaled(w, lists.vectors.row(p), sum, d);
         }
         const float norm = std::sqrt(dot(sum, sum, d));
         if (norm > 1e-12f && std::isfinite(norm)) {

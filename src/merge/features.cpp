@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "kernels/page_rows.h"
 #include "kernels/products.h"
 
 namespace marginmerge {
@@ -95,38 +96,6 @@ void rank_cluster(std::size_t c, PageWorkspace& w, Matrix& out) {
         out(static_cast<std::size_t>(w.order[r]), distance_rank) = static_cast<float>(r) / span;
 }
 
-struct ResponseStatistics {
-    float mean, high, deviation;
-};
-
-// Weighted mean, maximum and weighted population deviation of one patch's responses.
-ResponseStatistics statistics(const float* response, const float* omega, std::size_t m) {
-    constexpr std::size_t width = 8;
-    float sum[width] = {};
-    float high[width];
-    std::fill_n(high, width, -1.0f);
-    std::size_t t = 0;
-    for (; t + width <= m; t += width)
-        for (std::size_t l = 0; l < width; ++l) {
-            sum[l] += omega[t + l] * response[t + l];
-            high[l] = std::max(high[l], response[t + l]);
-        }
-    for (; t < m; ++t) {
-        sum[0] += omega[t] * response[t];
-        high[0] = std::max(high[0], response[t]);
-    }
-    const float mean = std::accumulate(sum, sum + width, 0.0f);
-    // A second pass about the mean: responses are often nearly equal, and E[x^2]-E[x]^2 would cancel.
-    float square[width] = {};
-    for (t = 0; t + width <= m; t += width)
-        for (std::size_t l = 0; l < width; ++l) {
-            const float gap = response[t + l] - mean;
-            square[l] += omega[t + l] * gap * gap;
-        }
-    for (; t < m; ++t) square[0] += omega[t] * (response[t] - mean) * (response[t] - mean);
-    return {mean, *std::max_element(high, high + width), std::sqrt(std::accumulate(square, square + width, 0.0f))};
-}
-
 }  // namespace
 
 void compute_features(const PageInput& page, bool use_grid, PageWorkspace& w, Matrix& out) {
@@ -159,7 +128,8 @@ void compute_features(const PageInput& page, bool use_grid, PageWorkspace& w, Ma
             x[column] = inside ? (static_cast<float>(i % columns) + 0.5f) / static_cast<float>(columns) : 0.0f;
             x[row] = inside ? (static_cast<float>(i / columns) + 0.5f) / static_cast<float>(rows) : 0.0f;
             x[is_anchor] = i == static_cast<std::size_t>(clusters.anchors[c]) ? 1.0f : 0.0f;
-            const auto s = statistics(w.responses.responses.row(i), w.responses.omega.data(), w.responses.omega.size());
+            const auto s =
+                response_statistics(w.responses.responses.row(i), w.responses.omega.data(), w.responses.omega.size());
             x[mean_response] = s.mean;
             x[max_response] = s.high;
             x[response_deviation] = s.deviation;

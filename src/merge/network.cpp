@@ -4,27 +4,13 @@
 #include <array>
 
 #include "kernels/elementwise.h"
+#include "kernels/page_rows.h"
 
 namespace marginmerge {
 
 namespace {
 
 constexpr std::size_t block_rows = 64;  // activations of a block stay in the first-level cache
-
-// out[r] = bias + x[r] W^T, with the weights given as [inputs, outputs] so that the inner loop
-// runs along outputs.
-template <std::size_t inputs, std::size_t outputs>
-void layer(const float* x, std::size_t rows, const float* transposed, const float* bias, float* out) {
-    for (std::size_t r = 0; r < rows; ++r) {
-        float sum[outputs];
-        for (std::size_t o = 0; o < outputs; ++o) sum[o] = bias[o];
-        for (std::size_t i = 0; i < inputs; ++i) {
-            const float value = x[r * inputs + i];
-            for (std::size_t o = 0; o < outputs; ++o) sum[o] += value * transposed[i * outputs + o];
-        }
-        std::copy_n(sum, outputs, out + r * outputs);
-    }
-}
 
 template <std::size_t inputs, std::size_t outputs>
 std::array<float, inputs * outputs> transpose(const float* weights) {
@@ -54,9 +40,9 @@ void network_residual(const Network& network, ConstMatrix standardised, double c
     const auto limit = static_cast<float>(clip);
     for (std::size_t begin = 0; begin < standardised.rows; begin += block_rows) {
         const std::size_t rows = std::min(block_rows, standardised.rows - begin);
-        layer<feature_count, hidden_1>(standardised.row(begin), rows, w1.data(), theta + Network::b1, first);
+        dense_layer(standardised.row(begin), rows, feature_count, w1.data(), theta + Network::b1, hidden_1, first);
         gelu_of({first, rows * hidden_1}, {first, rows * hidden_1});
-        layer<hidden_1, hidden_2>(first, rows, w2.data(), theta + Network::b2, second);
+        dense_layer(first, rows, hidden_1, w2.data(), theta + Network::b2, hidden_2, second);
         gelu_of({second, rows * hidden_2}, {second, rows * hidden_2});
         for (std::size_t r = 0; r < rows; ++r) {
             float sum = theta[Network::b3];

@@ -40,7 +40,7 @@ struct AnchorWorkspace {
     };
     std::vector<Candidate> heap;
     std::vector<double> omega;
-    std::vector<double> covered;
+    std::vector<float> covered;
     std::vector<std::int32_t> pool;
     std::vector<float> distance;
     std::vector<char> picked;

@@ -46,12 +46,12 @@ std::vector<std::int32_t> exhaustive(const PageResponses& page, std::size_t k) {
         std::size_t winner = n;
         for (std::size_t i = 0; i < n; ++i) {
             if (picked[i]) continue;
-            double lanes[4] = {};
+            double lanes[8] = {};
             for (std::size_t t = 0; t < m; ++t)
-                lanes[t < m / 4 * 4 ? t % 4 : 0] +=
-                    static_cast<double>(page.omega[t]) *
-                    std::max(0.0, static_cast<double>(page.coverage(i, t)) - covered[t]);
-            const double gain = (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
+                lanes[t % 8] += static_cast<double>(page.omega[t]) *
+                                std::max(0.0, static_cast<double>(page.coverage(i, t)) - covered[t]);
+            const double gain =
+                ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
             if (gain > best) best = gain, winner = i;
         }
         picked[winner] = 1;

@@ -1,0 +1,34 @@
+// Clusters tokens.npy with weights.npy (float32, C order, as NumPy writes them) of a folder into 128 means and
+// writes means.npy; for bank_vs_sklearn.py.
+#include <fmt/core.h>
+
+#include <cstring>
+#include <filesystem>
+#include <string>
+
+#include "bank/kmeans.h"
+#include "io/mapped_file.h"
+#include "io/npy.h"
+
+int main(int argc, char** argv) {
+    using namespace marginmerge;
+    if (argc != 2) {
+        fmt::print(stderr, "usage: bench_bank FOLDER\n");
+        return 2;
+    }
+    const std::filesystem::path folder = argv[1];
+    const MappedFile tokens(folder / "tokens.npy"), weights(folder / "weights.npy");
+    const auto data = [](const MappedFile& file) {
+        std::uint16_t header = 0;
+        std::memcpy(&header, file.bytes().data() + 8, 2);
+        return reinterpret_cast<const float*>(file.bytes().data() + 10 + header);
+    };
+    const std::size_t n = static_cast<std::size_t>(weights.bytes().data() + weights.bytes().size() -
+                                                   reinterpret_cast<const std::byte*>(data(weights))) /
+                          sizeof(float);
+    const std::size_t d = static_cast<std::size_t>(tokens.bytes().data() + tokens.bytes().size() -
+                                                   reinterpret_cast<const std::byte*>(data(tokens))) /
+                          sizeof(float) / n;
+    const KMeansResult result = weighted_kmeans({data(tokens), n, d}, {data(weights), n}, {});
+    write_npy(folder / "means.npy", result.means.view());
+}

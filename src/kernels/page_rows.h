@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+
+namespace marginmerge {
+
+// Small loops over one patch that the construction of a page runs thousands of times.
+
+/// sum_t omega_t max(0, coverage_t - covered_t) in float64, over m prototypes. Number t goes to
+/// partial sum t % 8 and nothing is fused, so every level gives the same bits, and the result never
+/// rises when a covered_t does: rounding is monotone.
+double coverage_gain(const float* coverage, const float* covered, const double* omega, std::size_t m);
+
+/// Weighted mean, maximum (at least -1) and weighted population deviation about the mean of one
+/// patch's responses, in eight partial sums.
+struct ResponseStatistics {
+    float mean, high, deviation;
+};
+ResponseStatistics response_statistics(const float* response, const float* omega, std::size_t m);
+
+/// out[r,o] = bias[o] + sum_i x[r,i] weight[i,o] for a dense layer of 16 or 32 outputs; the weights are
+/// [inputs, outputs], the transpose of how networks are stored.
+void dense_layer(const float* x, std::size_t rows, std::size_t inputs, const float* weight, const float* bias,
+                 std::size_t outputs, float* out);
+
+}  // namespace marginmerge
