@@ -19,6 +19,9 @@ public:
             form_ = kind + ", 3-D padded";
             count_ = array_.shape[0];
             check_document(array_.shape[1], dim_, array_.type, source_, "padded document");
+            if (array_.shape[1] == 0)  // no bytes at all may claim any number of documents
+                fail(ErrorCode::corrupt, "{}: vectors: expected rows, found {}", source_,
+                     describe(array_.type, array_.shape));
             check_lengths();
         } else {
             single_ = labels_.bounds.empty();

@@ -84,8 +84,12 @@ bool is_integer(DType type) { return !is_float(type) && type != DType::boolean; 
 
 std::string describe(DType type, std::span<const std::uint64_t> shape) {
     std::string text = std::string(dtype_name(type)) + " [";
-    for (std::size_t i = 0; i < shape.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
-    return text + "]";
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+        if (i > 0) text += ", ";
+        text += std::to_string(shape[i]);
+    }
+    text += ']';
+    return text;
 }
 
 std::vector<std::int64_t> to_integers(DType type, std::span<const std::byte> bytes, const std::string& source,
