@@ -102,7 +102,8 @@ TEST(Card, EveryPrefixAndEveryNullFailsCleanly) {
     for (std::size_t n = 0; n < text.size(); n += 7) EXPECT_THROW(parse_card(text.substr(0, n), "x"), Error) << n;
     // A wrong type anywhere is an Error or harmless, never another exception.
     const json whole = colpali();
-    for (const auto& [path, value] : whole.flatten().items()) {
+    const json flat = whole.flatten();
+    for (const auto& [path, value] : flat.items()) {
         for (const json& wrong : {json(nullptr), json(-1), json("x"), json::array(), json::object(), json(1e300)}) {
             json changed = whole;
             changed[json::json_pointer(path)] = wrong;

@@ -107,7 +107,7 @@ const std::vector<BadFile>& bad_files() {
                  R"("offsets":{"dtype":"I64","shape":[2],"data_offsets":[0,16]}}  )",
                  raw<std::int64_t>({0, 4611686018427387904}));
          },
-         {"columns", "found 0"},
+         {"vectors", "overflows"},
          true},
         {"st_unknown_dtype", [] { return own_layout("F32", "F12"); }, {"dtype", "F12"}, true},
         {"st_integer_vectors", [] { return own_layout("F32", "I32"); }, {"vectors", "I32"}, true},

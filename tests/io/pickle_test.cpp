@@ -33,7 +33,8 @@ std::string tensor(const std::string& of, std::uint8_t offset, std::uint8_t rows
 }
 
 TEST(Pickle, PlainValues) {
-    const Pickle p = parse("\x80\x02}(X\x01\0\0\0aK\x05X\x01\0\0\0bJ\xFF\xFF\xFF\xFFu."s);
+    const std::string bytes = "\x80\x02}(X\x01\0\0\0aK\x05X\x01\0\0\0bJ\xFF\xFF\xFF\xFFu."s;
+    const Pickle p = parse(bytes);  // names are views into the bytes
     const auto& items = p.items(p.root);
     ASSERT_EQ(items.size(), 4U);
     EXPECT_EQ(p.at(items[0]).view(), "a");

@@ -78,7 +78,7 @@ TEST(NpySource, ThreeDimensionsArePadded) {
 
 TEST(NpySource, OddAlignmentIsCopied) {
     std::string bytes = npy_bytes("<f4", "1, 16", raw(ramp(16)));
-    bytes.insert(8 + 2 + 20, " ");  // one more blank in the header shifts the data
+    bytes.insert(8 + 2 + 1, " ");  // one more blank in the header shifts the data
     ++bytes[8];
     const Read one = read_bytes(bytes);
     EXPECT_EQ(one.documents[0](0, 15), 2.0f);
