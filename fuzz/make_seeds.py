@@ -98,7 +98,7 @@ words = {"normalizer": {"type": "BertNormalizer", "lowercase": True}, "pre_token
          "model": {"type": "WordPiece", "vocab": {"[UNK]": 0, "a": 1, "##b": 2}, "unk_token": "[UNK]"}}
 seed("tokenizer", "words", b"\1" + json.dumps(words).encode() + b"\0ab A")
 drawing = b"BT /F1 20 Tf 20 350 Td (Hello world) Tj ET"
-seed("pdf", "small", b"%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\n2 0 obj\n<< /Type /Pages /Kids [3 0 R] /Count 1 >>\n"
+seed("pdf", "small", b"%%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\n2 0 obj\n<< /Type /Pages /Kids [3 0 R] /Count 1 >>\n"
      b"endobj\n3 0 obj\n<< /Type /Page /Parent 2 0 R /MediaBox [0 0 200 400] /Contents 5 0 R /Resources << /Font << /F1 4 0 R >> >> >>\n"
      b"endobj\n4 0 obj\n<< /Type /Font /Subtype /Type1 /BaseFont /Courier >>\nendobj\n5 0 obj\n<< /Length %d >>\nstream\n%s\nendstream\n"
      b"endobj\ntrailer << /Size 6 /Root 1 0 R >>\n%%%%EOF\n" % (len(drawing), drawing))
