@@ -81,3 +81,26 @@ seed("text", "beir", b"query-id\tcorpus-id\tscore\nq1\td 1\t2\nq2\td2\t0\n")
 seed("text", "trec", b"q1 0 d1 1\nq1 0 d2 -2\n")
 seed("text", "two", b"q1\td1\nq2\td1\n")
 seed("text", "run", b"q1 Q0 d1 1 12.5 tag\nq1 Q0 d2 2 11.25 tag\n")
+
+root = pathlib.Path(__file__).parent.parent
+for card in sorted((root / "cards").glob("*.json")):
+    seed("encoder_card", card.name, card.read_bytes())
+for picture in sorted((root / "tests/encode/data").iterdir()):
+    if picture.suffix in (".png", ".jpg", ".webp", ".tif"):
+        seed("image", picture.name, picture.read_bytes())
+seed("tokenizer", "wordpiece", b"\0[UNK]\nthe\n##s\n,\n\0The s, thes")
+bpe = {"added_tokens": [{"id": 9, "content": "<s>"}], "normalizer": {"type": "NFC"},
+       "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Digits", "individual_digits": True},
+                                                               {"type": "ByteLevel", "add_prefix_space": True, "use_regex": True}]},
+       "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2, "\u0120": 3, "\u0120ab": 4}, "merges": ["a b", "\u0120 ab"]}}
+seed("tokenizer", "bpe", b"\2" + json.dumps(bpe).encode() + b"\0ab abab 12")
+words = {"normalizer": {"type": "BertNormalizer", "lowercase": True}, "pre_tokenizer": {"type": "BertPreTokenizer"},
+         "model": {"type": "WordPiece", "vocab": {"[UNK]": 0, "a": 1, "##b": 2}, "unk_token": "[UNK]"}}
+seed("tokenizer", "words", b"\1" + json.dumps(words).encode() + b"\0ab A")
+drawing = b"BT /F1 20 Tf 20 350 Td (Hello world) Tj ET"
+seed("pdf", "small", b"%%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\n2 0 obj\n<< /Type /Pages /Kids [3 0 R] /Count 1 >>\n"
+     b"endobj\n3 0 obj\n<< /Type /Page /Parent 2 0 R /MediaBox [0 0 200 400] /Contents 5 0 R /Resources << /Font << /F1 4 0 R >> >> >>\n"
+     b"endobj\n4 0 obj\n<< /Type /Font /Subtype /Type1 /BaseFont /Courier >>\nendobj\n5 0 obj\n<< /Length %d >>\nstream\n%s\nendstream\n"
+     b"endobj\ntrailer << /Size 6 /Root 1 0 R >>\n%%%%EOF\n" % (len(drawing), drawing))
+seed("page_wire", "question", struct.pack("<Q", 3) + b"a.p" + struct.pack("<BQIB", 0, 1, 200, 1))
+seed("page_wire", "answer", struct.pack("<BBQQddQQQIIQ", 0, 5, 0, 1, 2.0, 3.0, 0, 0, 0, 1, 1, 3) + b"rgb")
