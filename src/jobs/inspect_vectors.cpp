@@ -9,9 +9,9 @@
 
 #include "core/fail.h"
 #include "core/parallel.h"
+#include "data/redundancy.h"
 #include "io/mapped_file.h"
 #include "kernels/convert.h"
-#include "kernels/products.h"
 
 namespace marginmerge {
 
@@ -70,8 +70,11 @@ void measure_redundancy(const MultiVectorSet& set, std::size_t threads, VectorsR
     for (std::size_t i = 0; i < set.size() && chosen.size() < redundancy_sample; i += stride)
         if (set.vectors_of(i) > 0 && set.vectors_of(i) <= redundancy_rows) chosen.push_back(i);
     std::vector<double> values(chosen.size());
-    parallel_for(chosen.size(), threads,
-                 [&](std::size_t k) { values[k] = redundancy_of(to_float(set.vectors(chosen[k]))); });
+    parallel_for(chosen.size(), threads, [&](std::size_t k) {
+        const Matrix v = to_float(set.vectors(chosen[k]));
+        const double rank = effective_rank(v);
+        values[k] = rank > 0 ? static_cast<double>(v.rows()) / rank : 0;
+    });
     double sum = 0;
     for (const double value : values) {
         if (!std::isfinite(value) || value == 0) continue;
@@ -82,25 +85,6 @@ void measure_redundancy(const MultiVectorSet& set, std::size_t threads, VectorsR
 }
 
 }  // namespace
-
-double redundancy_of(ConstMatrix v) {
-    if (v.rows == 0) return 0;
-    Matrix gram;
-    if (v.cols < v.rows) {  // the smaller of V^T V and V V^T: same trace, same Frobenius norm
-        Matrix columns(v.cols, v.rows);
-        for (std::size_t i = 0; i < v.rows; ++i)
-            for (std::size_t j = 0; j < v.cols; ++j) columns(j, i) = v(i, j);
-        gram = Matrix(v.cols, v.cols);
-        product(columns, columns, gram);
-    } else {
-        gram = Matrix(v.rows, v.rows);
-        product(v, v, gram);
-    }
-    double trace = 0, squares = 0;
-    for (std::size_t i = 0; i < gram.rows(); ++i) trace += static_cast<double>(gram(i, i));
-    for (const float g : std::as_const(gram).flat()) squares += static_cast<double>(g) * static_cast<double>(g);
-    return squares > 0 ? static_cast<double>(v.rows) * squares / (trace * trace) : 0;
-}
 
 VectorsReport scan_vectors(const MultiVectorSet& set, const std::string& source, std::size_t sample,
                            std::size_t threads, const Progress& progress, std::vector<std::string>& problems) {

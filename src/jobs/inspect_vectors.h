@@ -8,9 +8,6 @@
 
 namespace marginmerge {
 
-/// n / effective rank of one document's vectors, effective rank = (tr G)^2 / ||G||_F^2, G = V^T V.
-double redundancy_of(ConstMatrix vectors);
-
 /// Scans the values of a memory-mapped set (all documents, or an even sample of `sample` of them
 /// when positive) and fills in the report; what is wrong goes to `problems`.
 VectorsReport scan_vectors(const MultiVectorSet& set, const std::string& source, std::size_t sample,

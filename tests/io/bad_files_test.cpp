@@ -109,6 +109,14 @@ const std::vector<BadFile>& bad_files() {
          },
          {"vectors", "overflows"},
          true},
+        {"st_no_columns",
+         [] {
+             return safetensors_bytes(R"({"vectors":{"dtype":"F32","shape":[1000000,0],"data_offsets":[0,0]},)"
+                                      R"("offsets":{"dtype":"I64","shape":[2],"data_offsets":[0,16]}}  )",
+                                      raw<std::int64_t>({0, 1000000}));
+         },
+         {"columns", "found 0"},
+         true},
         {"st_unknown_dtype", [] { return own_layout("F32", "F12"); }, {"dtype", "F12"}, true},
         {"st_integer_vectors", [] { return own_layout("F32", "I32"); }, {"vectors", "I32"}, true},
         {"st_float_offsets", [] { return own_layout("I64", "F64"); }, {"offsets", "expected I64", "found F64"}, true},
@@ -191,6 +199,7 @@ const std::vector<BadFile>& bad_files() {
         {"npy_text", [] { return npy_bytes("<U1", "2,", "xxxxxxxx"); }, {"text"}},
         {"npy_one_dimension", [] { return npy_bytes("<f4", "32,", raw(ramp(32))); }, {"2 or 3 dimensions"}},
         {"npy_shape_overflow", [] { return npy_bytes("<f4", "4611686018427387904, 16", raw(ramp(32))); }, {"absurd"}},
+        {"npy_documents_of_nothing", [] { return npy_bytes("<f4", "1000000000000, 0, 16", ""); }, {"expected rows"}},
         {"npy_too_few_dimensions", [] { return npy_of(2, 8); }, {"16 to 4096", "found 8"}},
         {"npy_too_many_dimensions", [] { return npy_of(1, 4097); }, {"16 to 4096", "found 4097"}},
         {"npy_no_rows", [] { return npy_bytes("<f4", "0, 16", ""); }, {"no rows"}},
