@@ -16,46 +16,58 @@ namespace marginmerge {
 namespace HWY_NAMESPACE {
 
 // A word holds four codes of the document, unsigned because 128 was added to them, and four of the
-// query, signed. 128 times the sum of the query's codes is taken off at the start.
+// query, signed. 128 times the sum of the query's codes is taken off at the start. Words are multiplied two at
+// a time.
 constexpr std::size_t word_numbers = 4;
+constexpr std::size_t step_words = 2;
 constexpr std::int32_t document_shift = 128;
 
-/// sum += x . q for the four products of every word, exactly: x at most 255 and q at most 64, so that a
-/// pair of products fits 16 bits.
-HWY_INLINE void MulAddWords(IntVec& sum, const IntVec& x, const IntVec& q) {
+/// sum += x0 . q0 + x1 . q1 for the eight products of every lane, exactly: x is at most 255, and the query's
+/// codes are such that any four of them that meet in 16 bits (see PreparedInt8Query) sum to at most 128.
+HWY_INLINE void MulAddWords(IntVec& sum, const IntVec& x0, const IntVec& q0, const IntVec& x1, const IntVec& q1) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
     auto raw = sum.raw;
 #if HWY_TARGET <= HWY_AVX3_DL
     // Written out because Highway 1.0.3 does not tell the compiler that this level has the instruction.
-    asm("vpdpbusd %2, %1, %0" : "+v"(raw) : "v"(x.raw), "v"(q.raw));
+    asm("vpdpbusd %2, %1, %0" : "+v"(raw) : "v"(x0.raw), "v"(q0.raw));
+    asm("vpdpbusd %2, %1, %0" : "+v"(raw) : "v"(x1.raw), "v"(q1.raw));
 #else
 #if HWY_TARGET == HWY_AVX3
-    raw = _mm512_add_epi32(raw, _mm512_madd_epi16(_mm512_maddubs_epi16(x.raw, q.raw), _mm512_set1_epi16(1)));
+    const auto pairs = _mm512_add_epi16(_mm512_maddubs_epi16(x0.raw, q0.raw), _mm512_maddubs_epi16(x1.raw, q1.raw));
+    raw = _mm512_add_epi32(raw, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
 #elif HWY_TARGET == HWY_AVX2
-    raw = _mm256_add_epi32(raw, _mm256_madd_epi16(_mm256_maddubs_epi16(x.raw, q.raw), _mm256_set1_epi16(1)));
+    const auto pairs = _mm256_add_epi16(_mm256_maddubs_epi16(x0.raw, q0.raw), _mm256_maddubs_epi16(x1.raw, q1.raw));
+    raw = _mm256_add_epi32(raw, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 #else
-    raw = _mm_add_epi32(raw, _mm_madd_epi16(_mm_maddubs_epi16(x.raw, q.raw), _mm_set1_epi16(1)));
+    const auto pairs = _mm_add_epi16(_mm_maddubs_epi16(x0.raw, q0.raw), _mm_maddubs_epi16(x1.raw, q1.raw));
+    raw = _mm_add_epi32(raw, _mm_madd_epi16(pairs, _mm_set1_epi16(1)));
 #endif
     asm("" : "+v"(raw));  // left to itself, GCC regroups the additions and spills
 #endif
     sum.raw = raw;
 #else
-    const IntTag di;
-    const IntVec byte = hn::Set(di, 255);
-    sum = hn::Add(sum, hn::Mul(hn::And(x, byte), hn::ShiftRight<24>(hn::ShiftLeft<24>(q))));
-    sum = hn::Add(sum, hn::Mul(hn::And(hn::ShiftRight<8>(x), byte), hn::ShiftRight<24>(hn::ShiftLeft<16>(q))));
-    sum = hn::Add(sum, hn::Mul(hn::And(hn::ShiftRight<16>(x), byte), hn::ShiftRight<24>(hn::ShiftLeft<8>(q))));
-    sum = hn::Add(sum, hn::Mul(hn::And(hn::ShiftRight<24>(x), byte), hn::ShiftRight<24>(q)));
+    const auto products = [](const IntVec& x, const IntVec& q) HWY_ATTR {
+        const IntVec byte = hn::Set(IntTag(), 255);
+        const auto a = hn::Mul(hn::And(x, byte), hn::ShiftRight<24>(hn::ShiftLeft<24>(q)));
+        const auto b = hn::Mul(hn::And(hn::ShiftRight<8>(x), byte), hn::ShiftRight<24>(hn::ShiftLeft<16>(q)));
+        const auto c = hn::Mul(hn::And(hn::ShiftRight<16>(x), byte), hn::ShiftRight<24>(hn::ShiftLeft<8>(q)));
+        const auto d = hn::Mul(hn::And(hn::ShiftRight<24>(x), byte), hn::ShiftRight<24>(q));
+        return hn::Add(hn::Add(a, b), hn::Add(c, d));
+    };
+    sum = hn::Add(sum, hn::Add(products(x0, q0), products(x1, q1)));
 #endif
 }
 
 /// Words of a row.
-HWY_INLINE constexpr std::size_t RowWords(std::size_t d) { return (d + word_numbers - 1) / word_numbers; }
+HWY_INLINE constexpr std::size_t RowWords(std::size_t d) {
+    constexpr std::size_t step = word_numbers * step_words;
+    return (d + step - 1) / step * step_words;
+}
 
-/// Rows of a tile. Integer additions have no latency to hide, but products need two registers more.
+/// Rows of a tile. Integer additions have no latency to hide, but products need more registers.
 template <std::size_t C>
 constexpr std::size_t IntTileRows() {
-    return HWY_CAP_GE512 || C == 1 ? TileRows<C>() : 6 - C;
+    return HWY_CAP_GE512 ? TileRows<C>() : C == 1 ? 6 : 6 - C;
 }
 
 /// `count` codes made unsigned.
@@ -98,18 +110,24 @@ struct ShiftNext {
     }
 };
 
+/// Two words for the whole tile.
 template <std::size_t R, std::size_t C>
 HWY_INLINE void IntTileStep(const std::int32_t* HWY_RESTRICT rows, std::size_t stride,
                             const std::int32_t* HWY_RESTRICT panel, IntVec (&sum)[R][C]) {
     const IntTag di;
-    IntVec q[C];
+    IntVec q0[C];
+    IntVec q1[C];
     HWY_UNROLL(3)
-    for (std::size_t c = 0; c < C; ++c) q[c] = hn::Load(di, panel + c * Lanes());
+    for (std::size_t c = 0; c < C; ++c) {
+        q0[c] = hn::Load(di, panel + c * Lanes());
+        q1[c] = hn::Load(di, panel + (C + c) * Lanes());
+    }
     HWY_UNROLL(24)
     for (std::size_t r = 0; r < R; ++r) {
-        const IntVec x = hn::Set(di, rows[r * stride]);
+        const IntVec x0 = hn::Set(di, rows[r * stride]);
+        const IntVec x1 = hn::Set(di, rows[r * stride + 1]);
         HWY_UNROLL(3)
-        for (std::size_t c = 0; c < C; ++c) MulAddWords(sum[r][c], x, q[c]);
+        for (std::size_t c = 0; c < C; ++c) MulAddWords(sum[r][c], x0, q0[c], x1, q1[c]);
     }
 }
 
@@ -131,19 +149,17 @@ HWY_INLINE void IntTile(const std::int32_t* HWY_RESTRICT rows, std::size_t words
         beside.template Step<R>(w);
         for (std::size_t i = 0; i < 16; i += 4) {
             IntTileStep<R, C>(rows, stride, panel, sum);
-            IntTileStep<R, C>(rows + 1, stride, panel + width, sum);
             IntTileStep<R, C>(rows + 2, stride, panel + 2 * width, sum);
-            IntTileStep<R, C>(rows + 3, stride, panel + 3 * width, sum);
             rows += 4;
             panel += 4 * width;
         }
     }
     if (w == words) return;
     beside.template Rest<R>(w, words);
-    for (; w < words; ++w) {
+    for (; w < words; w += step_words) {
         IntTileStep<R, C>(rows, stride, panel, sum);
-        ++rows;
-        panel += width;
+        rows += step_words;
+        panel += step_words * width;
     }
 }
 

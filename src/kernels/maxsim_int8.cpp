@@ -1,6 +1,7 @@
 #include "kernels/maxsim_int8.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "core/fail.h"
 #include "kernels/convert.h"
@@ -17,24 +18,24 @@ HWY_BEFORE_NAMESPACE();
 namespace marginmerge {
 namespace HWY_NAMESPACE {
 
-/// Codes one row of floats in [-levels, levels]; `row` has room for whole vectors, zeros behind its d numbers.
-float EncodeRow(const float* HWY_RESTRICT row, std::size_t d, float levels, std::int8_t* HWY_RESTRICT codes) {
+/// The largest magnitude of a row; `row` has room for whole vectors, zeros behind its d numbers.
+float LargestOf(const float* HWY_RESTRICT row, std::size_t d) {
     const FloatTag df;
     FloatVec top = hn::Zero(df);
     for (std::size_t j = 0; j < d; j += Lanes()) top = hn::Max(top, hn::Abs(hn::Load(df, row + j)));
-    const float highest = hn::GetLane(hn::MaxOfLanes(df, top));
-    if (highest < 1e-30f) {  // its inverse is no float
-        std::fill_n(codes, d, std::int8_t{0});
-        return 0.0f;
-    }
-    const FloatVec inverse = hn::Set(df, levels / highest);
+    return hn::GetLane(hn::MaxOfLanes(df, top));
+}
+
+/// codes = round(row * inverse), to nearest even; the products must fit.
+void RoundRow(const float* HWY_RESTRICT row, std::size_t d, float inverse, std::int8_t* HWY_RESTRICT codes) {
+    const FloatTag df;
+    const FloatVec factor = hn::Set(df, inverse);
     HWY_ALIGN std::int32_t rounded[Lanes()];
     for (std::size_t j = 0; j < d; j += Lanes()) {
-        hn::Store(hn::NearestInt(hn::Mul(hn::Load(df, row + j), inverse)), IntTag(), rounded);
+        hn::Store(hn::NearestInt(hn::Mul(hn::Load(df, row + j), factor)), IntTag(), rounded);
         const std::size_t count = std::min(Lanes(), d - j);
         for (std::size_t i = 0; i < count; ++i) codes[j + i] = static_cast<std::int8_t>(rounded[i]);
     }
-    return highest / levels;
 }
 
 void PackCodes(Int8View query, PreparedInt8Query::Packed& packed) {
@@ -77,7 +78,7 @@ struct Int8Block {
         const std::size_t d = vectors.dim;
         const std::int8_t* source = vectors.codes + row * d;
         const float* scales = vectors.scales + row;
-        if (d % word_numbers != 0) {
+        if (d != words * word_numbers) {
             for (std::size_t r = 0; r < n; ++r) {
                 std::uint8_t* to = shifted + r * words * word_numbers;
                 std::memset(to + d, 0, words * word_numbers - d);  // the query is zero there
@@ -150,24 +151,59 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace marginmerge {
 
-HWY_EXPORT(EncodeRow);
+HWY_EXPORT(LargestOf);
+HWY_EXPORT(RoundRow);
 HWY_EXPORT(PackCodes);
 HWY_EXPORT(ScanInt8);
 
 namespace {
 
-/// Codes in [-levels, levels].
-void encode(VectorsView rows, float levels, std::int8_t* codes, float* scales) {
-    AlignedArray<float> row(rows.dim + 16);
-    for (std::size_t i = 0; i < rows.rows; ++i) {
-        to_float(rows.middle_rows(i, 1), row.data());
-        scales[i] = MARGINMERGE_DISPATCH(EncodeRow)(row.data(), rows.dim, levels, codes + i * rows.dim);
+// Below this a row counts as zero: the inverse of its scale would be no float.
+constexpr float smallest = 1e-30f;
+
+// What the numbers of a token add up to where they meet in 16 bits: 2 of a word and 2 of the next.
+constexpr int meeting_limit = 128;
+
+template <class T>
+T largest_meeting(const T* u, std::size_t d) {
+    T most{};
+    for (std::size_t first = 0; first < d; first += 8) {
+        for (std::size_t pair = 0; pair < 4; pair += 2) {
+            T sum{};
+            for (const std::size_t j : {first + pair, first + pair + 1, first + pair + 4, first + pair + 5})
+                if (j < d) sum = static_cast<T>(sum + (u[j] < T{} ? -u[j] : u[j]));
+            most = std::max(most, sum);
+        }
+    }
+    return most;
+}
+
+/// Codes of a token as fine as the meeting limit and a signed byte allow; returns the scale.
+float encode_token(const float* row, std::size_t d, std::int8_t* codes) {
+    const float largest = MARGINMERGE_DISPATCH(LargestOf)(row, d);
+    const float meeting = largest_meeting(row, d);
+    if (largest < smallest) return 0.0f;
+    float inverse = std::min(127.0f / largest, static_cast<float>(meeting_limit) / meeting);
+    std::vector<int> wide(d);
+    for (;; inverse *= 0.996f) {  // rounding may lift a sum past the limit, by two at most
+        MARGINMERGE_DISPATCH(RoundRow)(row, d, inverse, codes);
+        std::copy_n(codes, d, wide.begin());
+        if (largest_meeting(wide.data(), d) <= meeting_limit) return 1.0f / inverse;
     }
 }
 
 }  // namespace
 
-void encode_int8(VectorsView rows, std::int8_t* codes, float* scales) { encode(rows, 127.0f, codes, scales); }
+void encode_int8(VectorsView rows, std::int8_t* codes, float* scales) {
+    AlignedArray<float> row(rows.dim + 16);
+    for (std::size_t i = 0; i < rows.rows; ++i) {
+        to_float(rows.middle_rows(i, 1), row.data());
+        const float largest = MARGINMERGE_DISPATCH(LargestOf)(row.data(), rows.dim);
+        const bool zero = largest < smallest;
+        scales[i] = zero ? 0.0f : largest / 127.0f;
+        MARGINMERGE_DISPATCH(RoundRow)(row.data(), rows.dim, zero ? 0.0f : 127.0f / largest, codes + i * rows.dim);
+    }
+}
 
 void decode_int8(Int8View rows, float* out) {
     for (std::size_t i = 0; i < rows.rows; ++i)
@@ -178,7 +214,11 @@ void decode_int8(Int8View rows, float* out) {
 PreparedInt8Query::PreparedInt8Query(VectorsView query)
     : tokens_(query.rows), dim_(query.dim), codes_(query.rows * query.dim), scales_(query.rows + 16) {
     if (dim_ > 65536) fail(ErrorCode::unsupported, "int8 query: expected at most 65536 dimensions, found {}", dim_);
-    encode(query, 64.0f, codes_.data(), scales_.data());
+    AlignedArray<float> row(dim_ + 16);
+    for (std::size_t i = 0; i < tokens_; ++i) {
+        to_float(query.middle_rows(i, 1), row.data());
+        scales_[i] = encode_token(row.data(), dim_, codes_.data() + i * dim_);
+    }
     MARGINMERGE_DISPATCH(PackCodes)(rows(), packed_);
 }
 

@@ -49,14 +49,14 @@ double Int8Burst(std::size_t rounds) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
             asm volatile("" : "+v"(own.raw));
 #endif
-            MulAddWords(sum[i], own, q);
+            MulAddWords(sum[i], own, q, x, q);
         }
     }
     IntVec all = sum[0];
     for (std::size_t i = 1; i < chains; ++i) all = hn::Add(all, sum[i]);
     volatile std::int32_t sink = hn::GetLane(all);
     (void)sink;
-    return static_cast<double>(rounds * chains * Lanes() * word_numbers) * 2.0;
+    return static_cast<double>(rounds * chains * Lanes() * word_numbers * step_words) * 2.0;
 }
 
 float ReadBurst(const float* memory, std::size_t count) {
