@@ -115,10 +115,11 @@ void Gate::run() {
     auto next_tick = after(tick_milliseconds / 1000.0);
     while (!stopping_ || !connections_.empty()) {
         const int count = ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), tick_milliseconds);
+        bool waiting = false;  // clients at the door: let in last, when it is known who can make room
         for (int i = 0; i < count; ++i) {
             const epoll_event& event = events[static_cast<std::size_t>(i)];
             if (event.data.u64 == listener_tag) {
-                accept_all();
+                waiting = true;
             } else if (event.data.u64 == wake_tag) {
                 std::uint64_t value = 0;
                 [[maybe_unused]] const auto ignored = ::read(wake_, &value, sizeof value);
@@ -127,6 +128,7 @@ void Gate::run() {
             }
         }
         collect_finished();
+        if (waiting) accept_all();
         if (stop_requested_.load() && !stopping_) begin_stop();
         if (const auto now = Clock::now(); now >= next_tick) {
             expire(now);
@@ -151,14 +153,7 @@ void Gate::accept_all() {
         ++counters_.accepted;
         const int on = 1;
         ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        if (connections_.size() >= options_.limits.connections) {
-            // Make room by ending the connection that has been idle longest.
-            const Connection* oldest = nullptr;
-            for (const auto& [id, c] : connections_) {
-                if (c->phase == Phase::idle && (oldest == nullptr || c->since < oldest->since)) oldest = c.get();
-            }
-            if (oldest != nullptr) close(oldest->id);
-        }
+        if (connections_.size() >= options_.limits.connections) end_longest_idle();
         if (connections_.size() >= 2 * options_.limits.connections) {  // not even room to say so
             ++counters_.refused;
             ::close(fd);
@@ -183,6 +178,25 @@ void Gate::accept_all() {
         counters_.open = static_cast<std::int64_t>(connections_.size());
         if (full) refuse(c, 503, "overloaded", "too many connections");
     }
+}
+
+namespace {
+
+// A request may be in the socket that we have not seen yet: whoever sent it is not idle.
+bool nothing_sent(int fd) {
+    char byte = 0;
+    return ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
+}
+
+}  // namespace
+
+void Gate::end_longest_idle() {
+    const Connection* longest = nullptr;
+    for (const auto& [id, c] : connections_) {
+        if (c->phase != Phase::idle || (longest != nullptr && c->since >= longest->since)) continue;
+        if (nothing_sent(c->fd)) longest = c.get();
+    }
+    if (longest != nullptr) close(longest->id);
 }
 
 void Gate::arm(Connection& c, std::uint32_t events) {
@@ -377,10 +391,7 @@ void Gate::begin_stop() {
     }
     std::vector<std::uint64_t> idle;
     for (const auto& [id, c] : connections_) {
-        if (c->phase != Phase::idle) continue;
-        // A request may be in the socket that we have not seen yet: it has begun, too.
-        char byte = 0;
-        if (::recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0) idle.push_back(id);
+        if (c->phase == Phase::idle && nothing_sent(c->fd)) idle.push_back(id);
     }
     for (const auto id : idle) close(id);
 }

@@ -102,6 +102,7 @@ private:
     };
 
     void accept_all();
+    void end_longest_idle();
     void on_event(Connection& c, std::uint32_t events);
     void receive(Connection& c);
     void advance(Connection& c);

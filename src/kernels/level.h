@@ -9,7 +9,7 @@ namespace marginmerge {
 // Which instruction set the kernels use. The best one the CPU has is chosen at the first call; the
 // environment variable MARGINMERGE_KERNEL forces another for the whole process.
 
-/// The levels this build and this CPU can run, best first, for example AVX2 SSE4 SSSE3 SCALAR.
+/// The levels this build and this CPU can run, best first, for example AVX2 SSE4 SCALAR.
 std::vector<std::string> kernel_levels();
 
 /// Runs everything from now on with the named level (any case; empty: the best one). Prepared

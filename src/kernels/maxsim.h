@@ -14,7 +14,7 @@ namespace marginmerge {
 // What a score depends on. An inner product is one float32 sum over the dimension in order, and the
 // tokens' maxima are added in sixteen interleaved partial sums; so a score is a function of the query
 // and the document alone, whatever the call, the neighbours or the threads. Levels with fused
-// multiply-add (AVX2, AVX3, AVX3_DL) give the same bits; those without (SCALAR, SSSE3, SSE4) give
+// multiply-add (AVX2, AVX3, AVX3_DL) give the same bits; those without (SCALAR, SSE4) give
 // the same bits among themselves, and differ from the former by rounding: an inner product by at most
 // d * 2^-24 * sum_t |u_t v_t|, about 1e-7 |u||v| in practice at d = 128.
 
