@@ -2,25 +2,22 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "core/fail.h"
 #include "core/parallel.h"
-#include "core/random.h"
 #include "io/mapped_file.h"
 #include "io/multi_vector_file.h"
 #include "jobs/chunk_journal.h"
 #include "jobs/compressed_file.h"
 #include "jobs/fingerprint.h"
+#include "jobs/page_worker.h"
 #include "jobs/recipe_json.h"
 #include "kernels/convert.h"
 #include "kernels/maxsim.h"
-#include "kernels/products.h"
 #include "marginmerge/core/version.h"
 #include "marginmerge/jobs/model_file.h"
-#include "merge/construct.h"
 
 namespace marginmerge {
 
@@ -117,29 +114,6 @@ std::string run_fingerprint(const Run& run) {
     return j.dump() + "\n";
 }
 
-// A page's vectors as floats; refuses what is not finite and counts rows that are not of unit norm.
-std::size_t read_page(const Run& run, std::size_t page, Matrix& out) {
-    const VectorsView v = run.set.vectors(page);
-    out.reshape(v.rows, v.dim);
-    to_float(v, out.data());
-    std::size_t odd = 0;
-    for (std::size_t r = 0; r < v.rows; ++r) {
-        const float square = dot(out.row(r), out.row(r), v.dim);
-        if (!std::isfinite(square))
-            fail(ErrorCode::corrupt, "{}: document '{}' vector {}: expected finite values",
-                 run.options.documents.string(), run.set.id(page), r);
-        odd += std::abs(square - 1.0f) > 0.02f;
-    }
-    return odd;
-}
-
-struct Worker {
-    PageWorkspace workspace;
-    CompressedPage page;
-    Matrix vectors;
-    std::size_t odd_norms = 0;
-};
-
 class Compressor {
 public:
     Compressor(const Run& run, const Progress& progress)
@@ -172,22 +146,21 @@ public:
 
     std::size_t odd_norms() const {
         std::size_t sum = 0;
-        for (const Worker& w : workers_) sum += w.odd_norms;
+        for (const PageWorker& w : workers_) sum += w.odd_norms();
         return sum;
     }
 
 private:
-    void page(std::size_t p, Worker& w, std::byte* vectors, std::byte* owners) {
-        w.odd_norms += read_page(run_, p, w.vectors);
-        const PageInput input{w.vectors, run_.set.grid(p), mix_seed(run_.recipe.seed, p)};
-        compress_page(input, run_.model, run_.recipe, w.workspace, w.page);
-        from_float(std::as_const(w.page.representatives).flat(), run_.options.type, vectors);
-        std::ranges::copy(std::as_bytes(std::span(w.page.owner)), owners);
+    void page(std::size_t p, PageWorker& worker, std::byte* vectors, std::byte* owners) {
+        const CompressedPage& page = worker.compress(run_.set.vectors(p), run_.set.grid(p), p, run_.model, run_.recipe,
+                                                     run_.options.documents.string(), run_.set.id(p));
+        from_float(page.representatives.flat(), run_.options.type, vectors);
+        std::ranges::copy(std::as_bytes(std::span(page.owner)), owners);
     }
 
     const Run& run_;
     const Progress& progress_;
-    std::vector<Worker> workers_;
+    std::vector<PageWorker> workers_;
     std::mutex mutex_;
     std::size_t done_ = 0;
     Clock::time_point reported_;
@@ -202,13 +175,7 @@ Run prepare(const CompressOptions& options) {
         fail(ErrorCode::invalid_argument, "{}: output and input are the same file", options.output.string());
     if (!options.model.empty()) run.model = load_model(options.model);
     run.recipe = resolve_recipe(options.recipe, options.model.empty() ? nullptr : &run.model);
-    const auto check = [&](std::size_t found, const char* what) {
-        if (found != 0 && found != run.set.dim())
-            fail(ErrorCode::invalid_argument, "{}: expected {} of {} dimensions like the documents, found {}",
-                 options.model.string(), what, run.set.dim(), found);
-    };
-    check(run.model.bank.prototypes.cols(), "prototypes");
-    check(run.model.probes.tokens.cols(), "probes");
+    check_model_dimension(run.model, run.set.dim(), options.model.string());
     run.pages = shard_range(run.set, options.shard);
     plan_layout(run);
     return run;
@@ -252,9 +219,7 @@ CompressReport compress(const CompressOptions& options, const Progress& progress
     report.recipe = run.recipe;
     if (report.resumed_pages > 0)
         report.notes.push_back(fmt::format("{} pages were taken over from an interrupted run", report.resumed_pages));
-    if (compressor.odd_norms() > 0)
-        report.notes.push_back(fmt::format("{} vectors are not of unit norm; 'marginmerge import' normalises them",
-                                           compressor.odd_norms()));
+    if (compressor.odd_norms() > 0) report.notes.push_back(odd_norms_note(compressor.odd_norms()));
     report.seconds = std::chrono::duration<double>(Clock::now() - started).count();
     return report;
 }

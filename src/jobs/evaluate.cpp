@@ -29,9 +29,13 @@ struct Judged {
     std::vector<double> ndcg, flips, pairs;  ///< per judged query
 };
 
-std::string unique_name(const fs::path& path, const std::vector<IndexFigures>& others) {
-    std::string base = (path.has_filename() ? path : path.parent_path()).filename().string();
-    if (base.size() > 12 && base.ends_with(".safetensors")) base.resize(base.size() - 12);
+std::string name_of(const fs::path& path) {
+    std::string name = (path.has_filename() ? path : path.parent_path()).filename().string();
+    if (name.size() > 12 && name.ends_with(".safetensors")) name.resize(name.size() - 12);
+    return name;
+}
+
+std::string unique_name(const std::string& base, const std::vector<IndexFigures>& others) {
     std::string name = base;
     const auto taken = [&] {
         return name == "full" ||
@@ -139,23 +143,17 @@ std::string best_id(std::span<const float> scores, const Index& full) {
 
 class Evaluation {
 public:
-    explicit Evaluation(const EvaluateOptions& options) : o_(options) {
-        if (o_.indexes.empty()) fail(ErrorCode::invalid_argument, "index: expected at least one to judge");
-        if (!o_.no_labels && o_.qrels.empty())
-            fail(ErrorCode::invalid_argument,
-                 "qrels: expected relevance judgements, or no_labels to judge against the full index");
-        full_ = Index::open(o_.full);
-        queries_ = read_multi_vectors(o_.queries);
-        if (!o_.no_labels) judgements_ = read_qrels(o_.qrels);
-        for (const auto& path : o_.indexes) {
+    Evaluation(const EvaluateInputs& inputs, const EvaluateOptions& options)
+        : o_(options), full_(inputs.full), queries_(inputs.queries), judgements_(inputs.judgements) {
+        for (const auto& [name, index] : inputs.indexes) {
             Judged j;
-            j.index = Index::open(path);
+            j.index = index;
             IndexFigures figures;
-            figures.name = unique_name(path, report_.indexes);
-            figures.path = path.string();
-            figures.stats = j.index->stats();
-            j.full_position = match_pages(*j.index, *full_, path.string());
-            figures.missing = full_->size() - j.index->size();
+            figures.name = unique_name(name, report_.indexes);
+            figures.path = index->path().string();
+            figures.stats = index->stats();
+            j.full_position = match_pages(*index, *full_, figures.path.empty() ? figures.name : figures.path);
+            figures.missing = full_->size() - index->size();
             report_.indexes.push_back(std::move(figures));
             judged_.push_back(std::move(j));
         }
@@ -288,8 +286,8 @@ private:
 
     const EvaluateOptions& o_;
     std::shared_ptr<const Index> full_;
-    MultiVectorSet queries_;
-    Judgements judgements_;
+    const MultiVectorSet& queries_;
+    const Judgements& judgements_;
     std::vector<Judged> judged_;
     std::vector<double> full_ndcg_;
     RankedRun full_run_;
@@ -298,6 +296,21 @@ private:
 
 }  // namespace
 
-EvaluateReport evaluate_job(const EvaluateOptions& options) { return Evaluation(options).run(); }
+EvaluateReport evaluate_job(const EvaluateOptions& options) {
+    if (!options.no_labels && options.qrels.empty())
+        fail(ErrorCode::invalid_argument,
+             "qrels: expected relevance judgements, or no_labels to judge against the full index");
+    EvaluateInputs inputs;
+    inputs.full = Index::open(options.full);
+    inputs.queries = read_multi_vectors(options.queries);
+    if (!options.no_labels) inputs.judgements = read_qrels(options.qrels);
+    for (const auto& path : options.indexes) inputs.indexes.push_back({name_of(path), Index::open(path)});
+    return evaluate(inputs, options);
+}
+
+EvaluateReport evaluate(const EvaluateInputs& inputs, const EvaluateOptions& options) {
+    if (inputs.indexes.empty()) fail(ErrorCode::invalid_argument, "index: expected at least one to judge");
+    return Evaluation(inputs, options).run();
+}
 
 }  // namespace marginmerge

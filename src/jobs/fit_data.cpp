@@ -177,7 +177,7 @@ FitCorpus load_corpus(const FitSource& source, const FitOptions& options) {
     FitCorpus corpus;
     corpus.name = source.name.empty() ? source.documents.stem().string() : source.name;
     corpus.role = source.role;
-    corpus.documents = read_multi_vectors(source.documents);
+    corpus.documents = source.document_set ? *source.document_set : read_multi_vectors(source.documents);
     if (corpus.documents.size() == 0 || corpus.documents.total_vectors() == 0) {
         fail(ErrorCode::invalid_argument, "{}: expected at least one document with vectors, found none",
              source.documents.string());
@@ -186,8 +186,8 @@ FitCorpus load_corpus(const FitSource& source, const FitOptions& options) {
         divide(corpus, options);
         return corpus;
     }
-    if (!source.queries.empty()) {
-        corpus.queries = read_multi_vectors(source.queries);
+    if (!source.queries.empty() || source.query_set) {
+        corpus.queries = source.query_set ? *source.query_set : read_multi_vectors(source.queries);
         if (corpus.queries.size() > 0 && corpus.queries.dim() != corpus.documents.dim()) {
             fail(ErrorCode::invalid_argument, "{}: dimension: expected {} as in {}, found {}", source.queries.string(),
                  corpus.documents.dim(), source.documents.string(), corpus.queries.dim());
@@ -209,6 +209,7 @@ FitCorpus load_corpus(const FitSource& source, const FitOptions& options) {
         corpus.queries = draw_pseudo_queries(corpus.documents, all, pseudo_query_count, pseudo_query_tokens, 42);
     }
     corpus.labels.resize(corpus.queries.size());
+    if (source.judgements && !options.no_labels) attach_labels(corpus, *source.judgements);
     if (!source.qrels.empty() && !options.no_labels) attach_labels(corpus, read_qrels(source.qrels));
     divide(corpus, options);
     return corpus;

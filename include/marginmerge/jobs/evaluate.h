@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "marginmerge/core/progress.h"
+#include "marginmerge/data/judgements.h"
 #include "marginmerge/eval/bootstrap.h"
 #include "marginmerge/eval/metrics.h"
 #include "marginmerge/index/index.h"
@@ -73,6 +74,21 @@ struct EvaluateReport {
 };
 
 EvaluateReport evaluate_job(const EvaluateOptions& options);
+
+/// What is judged, already open: for callers that hold their vectors in memory.
+struct EvaluateInputs {
+    struct Named {
+        std::string name;  ///< of the figures; a number is added when another has it
+        std::shared_ptr<const Index> index;
+    };
+    std::shared_ptr<const Index> full;
+    std::vector<Named> indexes;
+    MultiVectorSet queries;
+    Judgements judgements;  ///< empty only with no_labels
+};
+
+/// The same on open indexes. Of the options' paths only `runs` is used; the others appear in the report.
+EvaluateReport evaluate(const EvaluateInputs& inputs, const EvaluateOptions& options);
 
 /// Everything, for programs.
 std::string evaluate_json(const EvaluateReport& report);

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "marginmerge/core/progress.h"
+#include "marginmerge/data/judgements.h"
+#include "marginmerge/data/multi_vector_set.h"
 #include "marginmerge/merge/recipe.h"
 
 namespace marginmerge {
@@ -25,6 +27,9 @@ struct FitSource {
     std::filesystem::path queries;
     std::filesystem::path qrels;
     DataRole role = DataRole::train;
+    // In place of the files, for callers that hold their vectors in memory.
+    std::optional<MultiVectorSet> document_set, query_set;
+    std::optional<Judgements> judgements;
 };
 
 /// The files of a folder: docs.safetensors, train_queries.safetensors or queries.safetensors,
