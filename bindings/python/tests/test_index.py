@@ -45,7 +45,7 @@ def test_life_of_a_folder(corpus, tmp_path):
         index.delete(["page-0"])
     assert index.delete(["page-0"], ignore_missing=True)["missing"] == 1
     with pytest.raises(marginmerge.Error, match="page-2"):
-        index.add({"page-2": small["page-2"]})
+        index.add({"page-2": small["page-2"]}, full=corpus.named())
     assert index.add({"page-2": small["page-9"]}, replace=True, full=corpus.named())["replaced"] == 1
     assert np.array_equal(index.vectors("page-2"), small["page-9"])
     assert index.compact(code="f16")["pages"] == len(small) - 2
