@@ -33,6 +33,7 @@ void register_serve(CLI::App& app);
 void register_search(CLI::App& app);
 void register_evaluate(CLI::App& app);
 void register_index(CLI::App& app);
+void register_export(CLI::App& app);
 void register_explain(CLI::App& app);
 void register_synth(CLI::App& app);
 

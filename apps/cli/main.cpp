@@ -33,6 +33,7 @@ int run(int argc, char** argv) {
     register_index(app);
     register_explain(app);
     register_synth(app);
+    register_export(app);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
