@@ -1,6 +1,7 @@
 // export as a job and as a command, for targets that are files.
 #include "marginmerge/jobs/export.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -125,7 +126,9 @@ TEST(Export, ClickHouseBlocksHoldTheFloats) {
     export_index(f.options("clickhouse"));
     const std::string bytes = f.text("pages.native");
     EXPECT_EQ(bytes.substr(0, 2), std::string("\x04\x1E", 2));  // columns, rows
-    EXPECT_NE(bytes.find("\x15" "Array(Array(Float32))"), std::string::npos);
+    EXPECT_NE(bytes.find("\x15"
+                         "Array(Array(Float32))"),
+              std::string::npos);
     const Matrix last = to_float(f.pages.vectors(29));
     EXPECT_EQ(bytes.substr(bytes.size() - last.size() * 4),
               std::string(reinterpret_cast<const char*>(last.data()), last.size() * 4));
@@ -149,7 +152,7 @@ TEST(Export, UnitNormsAreMeasured) {
         row(0, 1) = 0.1F * static_cast<float>(p);
         const auto scale = p % 2 == 1 ? 0.3F : 1.0F;
         for (float& x : row.flat()) x *= scale;
-        builder.add("p" + std::to_string(p), row);
+        builder.add(fmt::format("p{}", p), row);
     }
     Matrix query(1, 16);
     query(0, 0) = 1;
@@ -171,8 +174,7 @@ TEST(Export, UnitNormsAreMeasured) {
     // By cosine the order is that of the angle.
     const std::string expected = test::read_file(directory / "out/expected.tsv");
     for (std::size_t p = 0; p < 10; ++p)
-        EXPECT_NE(expected.find(std::to_string(p + 1) + "\tp" + std::to_string(p) + "\t"), std::string::npos)
-            << expected;
+        EXPECT_NE(expected.find(fmt::format("{}\tp{}\t", p + 1, p)), std::string::npos) << expected;
 }
 
 TEST(Export, RankingsAreCompared) {
