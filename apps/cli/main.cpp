@@ -4,7 +4,9 @@
 #include <cstdio>
 #include <exception>
 
+#include "cluster.h"
 #include "command.h"
+#include "core/fail.h"
 #include "marginmerge/core/error.h"
 #include "marginmerge/core/version.h"
 
@@ -38,6 +40,7 @@ int run(int argc, char** argv) {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() == 0) return app.exit(error);
+        let_the_first_speak();
         const auto used = app.get_subcommands();
         fmt::print(stderr, "marginmerge: {}; see 'marginmerge {}--help'\n", error.what(),
                    used.empty() ? "" : used.front()->get_name() + " ");
@@ -46,18 +49,39 @@ int run(int argc, char** argv) {
     return 0;
 }
 
+// The error's one line and its exit status.
+int report(const std::exception& error) {
+    if (const auto* known = dynamic_cast<const marginmerge::Error*>(&error)) {
+        fmt::print(stderr, "marginmerge: {}\n", known->what());
+        return known->code() == marginmerge::ErrorCode::invalid_argument ? wrong_usage : failed;
+    }
+    if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
+        fmt::print(stderr, "marginmerge: out of memory\n");
+    else
+        fmt::print(stderr, "marginmerge: internal error: {}\n", error.what());
+    return failed;
+}
+
+// Started by mpirun: only some commands know how to share their work.
+void check_parallel(int argc, char** argv) {
+    const std::string command = argc > 1 ? argv[1] : "";
+    if (!marginmerge::cli::started_in_parallel() || command.starts_with("-")) return;
+    if (command != "compress" && command != "fit" && command != "evaluate")
+        marginmerge::fail(marginmerge::ErrorCode::invalid_argument,
+                          "mpirun: expected compress, fit or evaluate, found '{}'", command);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+    int status = failed;
     try {
-        return run(argc, argv);
-    } catch (const marginmerge::Error& error) {
-        fmt::print(stderr, "marginmerge: {}\n", error.what());
-        return error.code() == marginmerge::ErrorCode::invalid_argument ? wrong_usage : failed;
-    } catch (const std::bad_alloc&) {
-        fmt::print(stderr, "marginmerge: out of memory\n");
+        check_parallel(argc, argv);
+        status = run(argc, argv);
     } catch (const std::exception& error) {
-        fmt::print(stderr, "marginmerge: internal error: {}\n", error.what());
+        marginmerge::cli::let_the_first_speak();
+        status = report(error);
     }
-    return failed;
+    marginmerge::cli::leave_cluster(status);
+    return status;
 }

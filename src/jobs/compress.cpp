@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
@@ -44,8 +45,15 @@ Range shard_range(const MultiVectorSet& set, const Shard& shard) {
     return {boundary(shard.index - 1), boundary(shard.index)};
 }
 
+// Small corpora get small chunks, so that several processes find enough of them; large ones get few files.
+std::size_t usual_chunk_bytes(const MultiVectorSet& set) {
+    constexpr std::size_t least = 4u << 20, most = 64u << 20, chunks = 64;
+    return std::clamp(set.all_vectors().bytes() / chunks, least, most);
+}
+
 std::vector<Range> plan_chunks(const MultiVectorSet& set, Range pages, std::size_t chunk_bytes) {
     constexpr std::size_t most_pages = 65536;
+    if (chunk_bytes == 0) chunk_bytes = usual_chunk_bytes(set);
     std::vector<Range> chunks;
     for (std::size_t begin = pages.begin; begin < pages.end;) {
         std::size_t end = begin;
@@ -102,22 +110,52 @@ void plan_layout(Run& run) {
     }
 }
 
-// What must be the same for finished chunks to be of use. The kernel is part of it: another
-// instruction set may round differently.
+// What must be the same for chunks to fit together. The kernel is part of it: another instruction set may round
+// differently.
+nlohmann::json run_identity(const Run& run) {
+    return {{"metadata", run.layout.metadata},
+            {"dtype", to_string(run.options.type)},
+            {"kernel", kernel_name()},
+            {"version", version()},
+            {"chunk_bytes", run.options.chunk_bytes}};
+}
+
 std::string run_fingerprint(const Run& run) {
-    nlohmann::json j = {{"metadata", run.layout.metadata},
-                        {"documents", file_stamp(run.options.documents)},
-                        {"dtype", to_string(run.options.type)},
-                        {"kernel", kernel_name()},
-                        {"version", version()},
-                        {"chunk_bytes", run.options.chunk_bytes}};
+    nlohmann::json j = run_identity(run);
+    j["documents"] = file_stamp(run.options.documents);
     return j.dump() + "\n";
+}
+
+// Processes that read other files or round otherwise would spoil the output; found before any work is done.
+void check_processes(const Run& run, Cluster& cluster) {
+    const std::string mine = run_identity(run).dump();
+    const auto all = cluster.gather(std::as_bytes(std::span(mine)));
+    const auto parsed = [&](std::size_t i) {
+        return nlohmann::json::parse(std::string_view(reinterpret_cast<const char*>(all[i].data()), all[i].size()));
+    };
+    for (std::size_t r = 1; r < all.size(); ++r) {
+        if (all[r] == all[0]) continue;
+        const nlohmann::json first = parsed(0), other = parsed(r);
+        for (const char* field : {"version", "kernel"})
+            if (first[field] != other[field])
+                fail(
+                    ErrorCode::invalid_argument, "process {}: {}: expected {} as in process 0, found {}{}", r, field,
+                    first[field].get<std::string>(), other[field].get<std::string>(),
+                    std::string_view(field) == "kernel" ? "; MARGINMERGE_KERNEL names one that all machines have" : "");
+        fail(ErrorCode::invalid_argument,
+             "process {}: expected the documents, model and settings of process 0, found "
+             "others; all processes need the same files",
+             r);
+    }
 }
 
 class Compressor {
 public:
     Compressor(const Run& run, const Progress& progress)
         : run_(run), progress_(progress), workers_(resolve_threads(run.options.threads)) {}
+
+    // Pages count as they are done, or (shared by several processes) when their chunk arrives.
+    bool counts_pages() const { return run_.options.cluster == nullptr; }
 
     // The stored bytes of a chunk: representatives, then owners.
     std::vector<std::byte> chunk(Range r) {
@@ -127,7 +165,7 @@ public:
             const Range before{r.begin, r.begin + i};
             page(before.end, workers_[worker], bytes.data() + run_.vectors_out(before) * run_.row_bytes(),
                  owners + run_.vectors_in(before) * sizeof(std::int32_t));
-            finished(1);
+            if (counts_pages()) finished(1);
         });
         const VectorsView first = run_.set.vectors(r.begin);
         release_pages(first.data, run_.vectors_in(r) * first.row_bytes());
@@ -166,6 +204,30 @@ private:
     Clock::time_point reported_;
 };
 
+// Has the missing chunks computed by all processes; the first keeps them in its journal. A result is the chunk and the
+// number of its vectors that are not of unit norm. Returns how many those are.
+std::size_t share_chunks(const std::vector<Range>& chunks, std::span<const std::size_t> missing, Compressor& compressor,
+                         ChunkJournal* journal, Cluster& cluster) {
+    std::uint64_t odd_norms = 0;
+    const auto compute = [&](std::size_t c) {
+        const std::uint64_t before = compressor.odd_norms();
+        std::vector<std::byte> bytes = compressor.chunk(chunks[c]);
+        const std::uint64_t odd = compressor.odd_norms() - before;
+        const auto tail = std::as_bytes(std::span(&odd, 1));
+        bytes.insert(bytes.end(), tail.begin(), tail.end());
+        return bytes;
+    };
+    const auto collect = [&](std::size_t c, std::span<const std::byte> bytes) {
+        std::uint64_t odd = 0;
+        std::memcpy(&odd, bytes.last(sizeof odd).data(), sizeof odd);
+        odd_norms += odd;
+        journal->save(c, bytes.first(bytes.size() - sizeof odd));
+        compressor.finished(chunks[c].end - chunks[c].begin);
+    };
+    cluster.run(missing, compute, collect);
+    return odd_norms;
+}
+
 Run prepare(const CompressOptions& options) {
     Run run{options, read_multi_vectors(options.documents), {}, {}, {}, {}};
     if (run.set.has_owner())
@@ -187,18 +249,35 @@ CompressReport compress(const CompressOptions& options, const Progress& progress
     const auto started = Clock::now();
     const Run run = prepare(options);
     const auto chunks = plan_chunks(run.set, run.pages, options.chunk_bytes);
+    if (options.cluster != nullptr) {
+        check_processes(run, *options.cluster);
+        if (!options.cluster->leads()) {
+            const Progress silent;
+            Compressor compressor(run, silent);
+            share_chunks(chunks, {}, compressor, nullptr, *options.cluster);
+            return {};
+        }
+    }
     ChunkJournal journal(options.output, run_fingerprint(run));
     CompressReport report;
     if (journal.discarded())
         report.notes.push_back("an interrupted run with other inputs or settings was found and discarded");
     Compressor compressor(run, progress);
+    std::vector<std::size_t> missing;
     for (std::size_t c = 0; c < chunks.size(); ++c) {
         if (journal.has(c, run.chunk_bytes(chunks[c]))) {
             report.resumed_pages += chunks[c].end - chunks[c].begin;
             compressor.finished(chunks[c].end - chunks[c].begin);
         } else {
-            journal.save(c, compressor.chunk(chunks[c]));
+            missing.push_back(c);
         }
+    }
+    std::size_t odd_norms = 0;
+    if (options.cluster != nullptr) {
+        odd_norms = share_chunks(chunks, missing, compressor, &journal, *options.cluster);
+    } else {
+        for (const std::size_t c : missing) journal.save(c, compressor.chunk(chunks[c]));
+        odd_norms = compressor.odd_norms();
     }
 
     CompressedWriter writer(options.output, run.layout);
@@ -219,7 +298,7 @@ CompressReport compress(const CompressOptions& options, const Progress& progress
     report.recipe = run.recipe;
     if (report.resumed_pages > 0)
         report.notes.push_back(fmt::format("{} pages were taken over from an interrupted run", report.resumed_pages));
-    if (compressor.odd_norms() > 0) report.notes.push_back(odd_norms_note(compressor.odd_norms()));
+    if (odd_norms > 0) report.notes.push_back(odd_norms_note(odd_norms));
     report.seconds = std::chrono::duration<double>(Clock::now() - started).count();
     return report;
 }

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <numeric>
+#include <optional>
 #include <set>
 
 #include "core/fail.h"
@@ -12,6 +14,7 @@
 #include "io/multi_vector_file.h"
 #include "io/qrels.h"
 #include "io/trec_run.h"
+#include "jobs/evaluate_outcome.h"
 #include "kernels/maxsim.h"
 #include "marginmerge/core/version.h"
 #include "marginmerge/data/run.h"
@@ -136,9 +139,9 @@ double search_recall(const Index& index, const MultiVectorSet& queries, const Se
     return wanted > 0 ? static_cast<double>(kept) / static_cast<double>(wanted) : 1;
 }
 
-std::string best_id(std::span<const float> scores, const Index& full) {
+std::size_t best_page(std::span<const float> scores) {
     const auto top = rank_pages(scores, 1);
-    return top.empty() ? std::string() : full.id(top.front());
+    return top.empty() ? no_page : top.front();
 }
 
 class Evaluation {
@@ -170,10 +173,8 @@ public:
         report_.kernel = kernel_name();
         report_.version = version();
         report_.full = full_->stats();
-        for (std::size_t q = 0; q < queries_.size(); ++q) {
-            judge(q);
-            if (o_.progress) o_.progress({"evaluate", "queries", q + 1, queries_.size(), {}});
-        }
+        judge_all();
+        if (o_.cluster != nullptr && !o_.cluster->leads()) return {};
         for (const auto& [query, grades] : judgements_) report_.unknown_queries += !queries_.find(query);
         if (report_.queries == 0)
             fail(ErrorCode::invalid_argument,
@@ -186,7 +187,8 @@ public:
     }
 
 private:
-    void judge(std::size_t q) {
+    // Everything about one query that takes time; changes nothing, so that it can be done anywhere.
+    QueryOutcome judge(std::size_t q) const {
         const std::string id = queries_.id(q);
         const std::vector<float> full = full_->score_all(queries_.vectors(q), o_.threads);
         Relevance relevance;
@@ -195,46 +197,89 @@ private:
         } else if (const auto found = judgements_.find(id); found != judgements_.end()) {
             relevance = relevance_of(found->second, *full_);
         }
-        if (!o_.runs.empty()) add_to_run(full_run_, id, full, *full_);
-        if (relevance.empty())
-            ++report_.skipped;
-        else
-            ++report_.queries;
-        const Quality full_quality = quality_of(full, relevance, o_.k);
-        if (!relevance.empty()) {
-            add(report_.full_quality, full_quality, 1);
-            full_ndcg_.push_back(full_quality.ndcg);
-        }
+        QueryOutcome out;
+        out.judged = relevance.empty() ? 0 : 1;
+        out.full = quality_of(full, relevance, o_.k);
         const auto full_top = rank_pages(full, std::max<std::size_t>(o_.top, 5));
-        for (std::size_t i = 0; i < judged_.size(); ++i) {
-            Judged& j = judged_[i];
+        for (const Judged& j : judged_) {
             std::vector<float> scores(full.size(), -std::numeric_limits<float>::infinity());
             const auto own = j.index->score_all(queries_.vectors(q), o_.threads);
             for (std::size_t p = 0; p < own.size(); ++p) scores[j.full_position[p]] = own[p];
-            if (!o_.runs.empty()) add_to_run(j.run, id, scores, *full_);
-            if (relevance.empty()) continue;
-            IndexFigures& figures = report_.indexes[i];
-            QueryFigures query;
-            query.query = id;
-            query.full = full_quality;
-            query.index = quality_of(scores, relevance, o_.k);
-            const Fidelity f = fidelity(full, scores, relevance, queries_.vectors_of(q));
-            query.pairs = f.pairs;
-            query.flips = f.flips;
-            const auto top = rank_pages(scores, std::max<std::size_t>(o_.top, 5));
-            query.overlap = overlap(full_top, top, o_.top);
-            query.first_full = best_id(full, *full_);
-            query.first_index = best_id(scores, *full_);
-            figures.fidelity.add(f);
-            figures.overlap_1 += overlap(full_top, top, 1);
-            figures.overlap_5 += overlap(full_top, top, 5);
-            figures.overlap_top += query.overlap;
-            add(figures.quality, query.index, 1);
-            j.ndcg.push_back(query.index.ndcg);
-            j.flips.push_back(static_cast<double>(f.flips));
-            j.pairs.push_back(static_cast<double>(f.pairs));
-            figures.per_query.push_back(std::move(query));
+            IndexOutcome& figures = out.indexes.emplace_back();
+            if (out.judged != 0) {
+                figures.quality = quality_of(scores, relevance, o_.k);
+                figures.fidelity = fidelity(full, scores, relevance, queries_.vectors_of(q));
+                const auto top = rank_pages(scores, std::max<std::size_t>(o_.top, 5));
+                figures.overlap_1 = overlap(full_top, top, 1);
+                figures.overlap_5 = overlap(full_top, top, 5);
+                figures.overlap_top = overlap(full_top, top, o_.top);
+                figures.first_full = best_page(full);
+                figures.first_index = best_page(scores);
+            }
+            if (!o_.runs.empty()) out.scores.push_back(std::move(scores));
         }
+        if (!o_.runs.empty()) out.scores.push_back(full);
+        return out;
+    }
+
+    // Adds a query's outcome to the report; called in the order of the queries.
+    void accept(std::size_t q, const QueryOutcome& outcome) {
+        const std::string id = queries_.id(q);
+        if (!o_.runs.empty()) {
+            for (std::size_t i = 0; i < judged_.size(); ++i) add_to_run(judged_[i].run, id, outcome.scores[i], *full_);
+            add_to_run(full_run_, id, outcome.scores.back(), *full_);
+        }
+        if (outcome.judged == 0) {
+            ++report_.skipped;
+            return;
+        }
+        ++report_.queries;
+        add(report_.full_quality, outcome.full, 1);
+        full_ndcg_.push_back(outcome.full.ndcg);
+        for (std::size_t i = 0; i < judged_.size(); ++i) {
+            const IndexOutcome& own = outcome.indexes[i];
+            IndexFigures& figures = report_.indexes[i];
+            figures.per_query.push_back({id, outcome.full, own.quality, own.fidelity.pairs, own.fidelity.flips,
+                                         own.overlap_top, page_id(own.first_full), page_id(own.first_index)});
+            figures.fidelity.add(own.fidelity);
+            figures.overlap_1 += own.overlap_1;
+            figures.overlap_5 += own.overlap_5;
+            figures.overlap_top += own.overlap_top;
+            add(figures.quality, own.quality, 1);
+            judged_[i].ndcg.push_back(own.quality.ndcg);
+            judged_[i].flips.push_back(static_cast<double>(own.fidelity.flips));
+            judged_[i].pairs.push_back(static_cast<double>(own.fidelity.pairs));
+        }
+    }
+
+    void judge_all() {
+        const std::size_t count = queries_.size();
+        const auto report_progress = [&](std::size_t done) {
+            if (o_.progress) o_.progress({"evaluate", "queries", done, count, {}});
+        };
+        if (o_.cluster == nullptr) {
+            for (std::size_t q = 0; q < count; ++q) {
+                accept(q, judge(q));
+                report_progress(q + 1);
+            }
+            return;
+        }
+        std::vector<std::size_t> all(count);
+        std::iota(all.begin(), all.end(), std::size_t{0});
+        std::vector<std::optional<QueryOutcome>> outcomes(count);
+        std::size_t next = 0;  // queries before it are in the report
+        std::size_t done = 0;
+        o_.cluster->run(
+            all, [&](std::size_t q) { return pack(judge(q)); },
+            [&](std::size_t q, std::span<const std::byte> bytes) {
+                outcomes[q] = unpack(bytes, judged_.size(), o_.runs.empty() ? 0 : full_->size());
+                for (; next < count && outcomes[next]; outcomes[next++].reset()) accept(next, *outcomes[next]);
+                report_progress(++done);
+            });
+    }
+
+    std::string page_id(std::size_t position) const {
+        return position == no_page ? std::string() : full_->id(position);
     }
 
     void summarise() {

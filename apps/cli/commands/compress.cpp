@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cluster.h"
 #include "command.h"
 #include "core/fail.h"
 #include "jobs/recipe_json.h"
@@ -71,6 +72,7 @@ void print(const CompressReport& r, const Options& options) {
 void run(Options& o) {
     o.job.output = o.output;
     if (o.join) {
+        if (started_in_parallel()) fail(ErrorCode::invalid_argument, "--join: one process does this; start it alone");
         print(join_shards({o.inputs.begin(), o.inputs.end()}, o.output), o);
         return;
     }
@@ -83,8 +85,10 @@ void run(Options& o) {
     o.job.model = o.model;
     o.job.type = o.type == "f16" ? ScalarType::f16 : ScalarType::f32;
     if (!o.shard.empty()) o.job.shard = parse_shard(o.shard);
-    o.job.threads = o.common.threads;
-    print(compress(o.job, progress_bar(o.common)), o);
+    o.job.cluster = cluster();
+    o.job.threads = cluster_threads(o.common.threads);
+    const CompressReport report = compress(o.job, progress_bar(o.common));
+    if (o.job.cluster == nullptr || o.job.cluster->leads()) print(report, o);
 }
 
 }  // namespace
@@ -107,7 +111,8 @@ void register_compress(CLI::App& app) {
         "  marginmerge compress docs.safetensors -m model.safetensors --keep 0.1 -o index.safetensors\n"
         "  marginmerge compress docs.safetensors --representative ward --vectors 64 -o index.safetensors\n"
         "  marginmerge compress docs.safetensors --shard 2/8 -o part2.safetensors\n"
-        "  marginmerge compress --join part*.safetensors -o index.safetensors");
+        "  marginmerge compress --join part*.safetensors -o index.safetensors\n"
+        "  mpirun -n 8 marginmerge compress docs.safetensors -m model.safetensors -o index.safetensors");
     add_common(*command, options->common);
     command->callback([options] { run(*options); });
 }

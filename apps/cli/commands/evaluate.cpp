@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "cluster.h"
 #include "command.h"
 #include "core/fail.h"
 #include "io/atomic_file.h"
@@ -120,9 +121,11 @@ void register_evaluate(CLI::App& app) {
             fail(ErrorCode::invalid_argument, "--qrels: expected relevance judgements; --no-labels does without");
         o->job.indexes.assign(o->indexes.begin(), o->indexes.end());
         o->job.search = to_options(o->flags);
-        o->job.threads = o->common.threads;
+        o->job.cluster = cluster();
+        o->job.threads = cluster_threads(o->common.threads);
         o->job.progress = progress_bar(o->common);
         const EvaluateReport report = evaluate_job(o->job);
+        if (o->job.cluster != nullptr && !o->job.cluster->leads()) return;
         if (!o->report.empty()) write_text_file(o->report, evaluate_html(report));
         if (!o->per_query.empty()) write_text_file(o->per_query, csv ? evaluate_csv(report) : evaluate_json(report));
         if (o->common.json)

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "marginmerge/core/cluster.h"
 #include "marginmerge/core/matrix.h"
 #include "marginmerge/core/progress.h"
 #include "marginmerge/jobs/presets.h"
@@ -25,8 +26,9 @@ struct CompressOptions {
     RecipeChoice recipe;
     ScalarType type = ScalarType::f16;
     Shard shard;
-    std::size_t threads = 0;              ///< 0: all cores; the output does not depend on it
-    std::size_t chunk_bytes = 64u << 20;  ///< source bytes between two checkpoints
+    std::size_t threads = 0;      ///< 0: all cores; the output does not depend on it
+    std::size_t chunk_bytes = 0;  ///< source bytes between two checkpoints; 0: by the size of the corpus
+    Cluster* cluster = nullptr;   ///< processes that share the work; only the first reports
 };
 
 struct CompressReport {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "marginmerge/core/cluster.h"
 #include "marginmerge/core/progress.h"
 #include "marginmerge/data/judgements.h"
 #include "marginmerge/eval/bootstrap.h"
@@ -25,6 +26,7 @@ struct EvaluateOptions {
     SearchOptions search;            ///< first pass and re-ranking of the timed searches; its k is `top`
     std::filesystem::path runs;      ///< folder for TREC runs over the whole corpus; empty: none
     Progress progress;
+    Cluster* cluster = nullptr;  ///< processes that share the queries; only the first reports
 };
 
 /// Quality of one query, or the mean over queries.
