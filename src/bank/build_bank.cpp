@@ -97,6 +97,7 @@ PrototypeBank cluster(const Tokens& tokens, const BankOptions& o, const Progress
     k.polish = o.polish;
     k.seed = o.seed;
     k.threads = o.threads;
+    k.cluster = o.cluster;
     if (progress)
         k.progress = [&](std::size_t done, std::size_t total) { progress({"prototypes", "passes", done, total, ""}); };
     KMeansResult r = weighted_kmeans(tokens.rows, tokens.weights, k);

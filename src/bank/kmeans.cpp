@@ -76,11 +76,11 @@ Matrix plusplus(const WeightedPoints& p, std::size_t clusters, std::uint64_t see
 }
 
 // Lloyd's iterations until nothing moves noticeably. Returns how many.
-std::size_t lloyd(const WeightedPoints& p, std::size_t iterations, std::size_t threads, Matrix& centres, Assignment& a,
-                  const std::function<void()>& step) {
+std::size_t lloyd(const WeightedPoints& p, std::size_t iterations, const KMeansOptions& o, Matrix& centres,
+                  Assignment& a, const std::function<void()>& step) {
     std::size_t done = 0;
     for (; done < iterations; ++done) {
-        assign_points(p, centres, threads, a);
+        assign_points(p, centres, o.threads, a, o.cluster);
         const double moved = move_centres(p, a, centres);
         if (step) step();
         if (moved < 1e-10 * static_cast<double>(centres.rows())) break;
@@ -112,7 +112,7 @@ void mini_batches(ConstMatrix points, std::span<const float> weights, const KMea
     Assignment a;
     for (std::size_t iteration = 0; iteration < o.iterations; ++iteration) {
         const Sample batch = draw_sample(points, weights, o.mini_batch, random);
-        assign_points(WeightedPoints(batch.points, batch.weights), centres, o.threads, a);
+        assign_points(WeightedPoints(batch.points, batch.weights), centres, o.threads, a, o.cluster);
         for (std::size_t c = 0; c < centres.rows(); ++c) {
             if (!(a.weight[c] > 0)) continue;
             seen[c] += a.weight[c];
@@ -132,8 +132,8 @@ std::size_t best_start(const WeightedPoints& p, const KMeansOptions& o, std::siz
     for (std::size_t s = 0; s < std::max<std::size_t>(o.initialisations, 1); ++s) {
         Matrix start = plusplus(p, o.clusters, mix_seed(o.seed, s), o.threads);
         Assignment a;
-        const std::size_t done = lloyd(p, iterations, o.threads, start, a, step);
-        assign_points(p, start, o.threads, a);
+        const std::size_t done = lloyd(p, iterations, o, start, a, step);
+        assign_points(p, start, o.threads, a, o.cluster);
         if (a.inertia >= least) continue;
         least = a.inertia;
         centres = std::move(start);
@@ -176,11 +176,11 @@ KMeansResult weighted_kmeans(ConstMatrix points, std::span<const float> weights,
         const Sample sample = draw_sample(points, weights, std::min(points.rows, 3 * o.mini_batch), random);
         best_start(WeightedPoints(sample.points, sample.weights), o, sample_iterations, r.means, step);
         mini_batches(points, weights, o, r.means, step);
-        r.iterations = o.iterations + lloyd(all, o.polish, o.threads, r.means, a, step);
+        r.iterations = o.iterations + lloyd(all, o.polish, o, r.means, a, step);
     } else {
         r.iterations = best_start(all, o, o.iterations, r.means, step);
     }
-    assign_points(all, r.means, o.threads, a);
+    assign_points(all, r.means, o.threads, a, o.cluster);
     r.inertia = a.inertia;
     drop_empty(a, r);
     if (o.progress) o.progress(total, total);

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "marginmerge/core/cluster.h"
 #include "marginmerge/core/matrix.h"
 
 namespace marginmerge {
@@ -18,6 +19,7 @@ struct KMeansOptions {
     std::size_t polish = 10;
     std::uint64_t seed = 42;
     std::size_t threads = 0;
+    Cluster* cluster = nullptr;  ///< processes that share the passes over all points
     std::function<void(std::size_t done, std::size_t total)> progress;  ///< in passes; may be empty
 };
 

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/parallel.h"
+#include "core/share.h"
 #include "kernels/products.h"
 
 namespace marginmerge {
@@ -64,7 +65,8 @@ WeightedPoints::WeightedPoints(ConstMatrix points, std::span<const float> weight
     for (std::size_t i = 0; i < x.rows; ++i) square[i] = dot(x.row(i), x.row(i), x.cols);
 }
 
-void assign_points(const WeightedPoints& points, ConstMatrix centres, std::size_t threads, Assignment& out) {
+void assign_points(const WeightedPoints& points, ConstMatrix centres, std::size_t threads, Assignment& out,
+                   Cluster* cluster) {
     const std::size_t n = points.x.rows;
     const std::size_t k = centres.rows;
     std::vector<float> half(k);
@@ -74,13 +76,33 @@ void assign_points(const WeightedPoints& points, ConstMatrix centres, std::size_
     const std::size_t blocks = (n + block_points - 1) / block_points;
     std::vector<Partial> partials(blocks);
     std::vector<Scratch> scratch(resolve_threads(threads));
-    parallel_for_workers(blocks, threads, [&](std::size_t b, std::size_t worker) {
+    const auto body = [&](std::size_t b, std::size_t worker) {
         const std::size_t begin = b * block_points;
         const std::size_t end = std::min(begin + block_points, n);
         for (std::size_t t = begin; t < end; t += tile_points)
             assign_tile(points, centres, half, t, std::min(tile_points, end - t), scratch[worker], out);
         sum_block(points, begin, end - begin, k, scratch[worker], out, partials[b]);
-    });
+    };
+    const auto part = [&](auto& values, std::size_t b) {
+        return std::span(values).subspan(b * block_points, std::min(block_points, n - b * block_points));
+    };
+    const auto put = [&](std::size_t b, ByteWriter& to) {
+        to.put(std::span<const std::int32_t>(part(out.label, b)));
+        to.put(std::span<const float>(part(out.distance, b)));
+        to.put(std::span<const double>(partials[b].weight));
+        to.put(std::span<const double>(partials[b].sums));
+        to.put(partials[b].inertia);
+    };
+    const auto take = [&](std::size_t b, ByteReader& from) {
+        from.take(std::span<std::int32_t>(part(out.label, b)));
+        from.take(std::span<float>(part(out.distance, b)));
+        partials[b].weight.resize(k);
+        partials[b].sums.resize(k * points.x.cols);
+        from.take(std::span<double>(partials[b].weight));
+        from.take(std::span<double>(partials[b].sums));
+        partials[b].inertia = from.take<double>();
+    };
+    share_for(cluster, blocks, threads, body, put, take);
     out.weight.assign(k, 0.0);
     out.sums.assign(k * points.x.cols, 0.0);
     out.inertia = 0;

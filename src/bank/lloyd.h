@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "marginmerge/core/cluster.h"
 #include "marginmerge/core/matrix.h"
 
 namespace marginmerge {
@@ -26,8 +27,9 @@ struct Assignment {
 };
 
 /// Fills `out`. Blocks of points are summed on their own and then added in order, so the result
-/// does not depend on the number of threads.
-void assign_points(const WeightedPoints& points, ConstMatrix centres, std::size_t threads, Assignment& out);
+/// does not depend on the number of threads, nor of the processes of a cluster that share them.
+void assign_points(const WeightedPoints& points, ConstMatrix centres, std::size_t threads, Assignment& out,
+                   Cluster* cluster = nullptr);
 
 /// Centres become the means of their points. A centre without points moves to the point that adds
 /// most to the inertia (the second such centre to the second such point, and so on). Returns how

@@ -8,6 +8,7 @@
 
 #include "core/fail.h"
 #include "core/parallel.h"
+#include "core/share.h"
 #include "io/mapped_file.h"
 #include "io/multi_vector_file.h"
 #include "jobs/chunk_journal.h"
@@ -127,26 +128,10 @@ std::string run_fingerprint(const Run& run) {
 }
 
 // Processes that read other files or round otherwise would spoil the output; found before any work is done.
-void check_processes(const Run& run, Cluster& cluster) {
-    const std::string mine = run_identity(run).dump();
-    const auto all = cluster.gather(std::as_bytes(std::span(mine)));
-    const auto parsed = [&](std::size_t i) {
-        return nlohmann::json::parse(std::string_view(reinterpret_cast<const char*>(all[i].data()), all[i].size()));
-    };
-    for (std::size_t r = 1; r < all.size(); ++r) {
-        if (all[r] == all[0]) continue;
-        const nlohmann::json first = parsed(0), other = parsed(r);
-        for (const char* field : {"version", "kernel"})
-            if (first[field] != other[field])
-                fail(
-                    ErrorCode::invalid_argument, "process {}: {}: expected {} as in process 0, found {}{}", r, field,
-                    first[field].get<std::string>(), other[field].get<std::string>(),
-                    std::string_view(field) == "kernel" ? "; MARGINMERGE_KERNEL names one that all machines have" : "");
-        fail(ErrorCode::invalid_argument,
-             "process {}: expected the documents, model and settings of process 0, found "
-             "others; all processes need the same files",
-             r);
-    }
+void check_processes(const Run& run, Cluster* cluster) {
+    check_same(cluster, version(), "version");
+    check_same(cluster, kernel_name(), "kernel (MARGINMERGE_KERNEL names one that all machines have)");
+    check_same(cluster, run_identity(run).dump(), "documents, model and settings");
 }
 
 class Compressor {
@@ -250,7 +235,7 @@ CompressReport compress(const CompressOptions& options, const Progress& progress
     const Run run = prepare(options);
     const auto chunks = plan_chunks(run.set, run.pages, options.chunk_bytes);
     if (options.cluster != nullptr) {
-        check_processes(run, *options.cluster);
+        check_processes(run, options.cluster);
         if (!options.cluster->leads()) {
             const Progress silent;
             Compressor compressor(run, silent);

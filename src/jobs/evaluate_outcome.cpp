@@ -1,47 +1,26 @@
 #include "jobs/evaluate_outcome.h"
 
-#include <cstring>
-#include <type_traits>
-
-#include "core/fail.h"
+#include "core/share.h"
 
 namespace marginmerge {
 
-namespace {
-
-template <class T>
-void put(std::vector<std::byte>& out, const T* values, std::size_t count) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    const std::size_t at = out.size();
-    out.resize(at + count * sizeof(T));
-    if (count > 0) std::memcpy(out.data() + at, values, count * sizeof(T));
-}
-
-template <class T>
-void take(std::span<const std::byte>& in, T* values, std::size_t count) {
-    if (in.size() < count * sizeof(T)) fail(ErrorCode::internal, "evaluate: expected more from another process");
-    if (count > 0) std::memcpy(values, in.data(), count * sizeof(T));
-    in = in.subspan(count * sizeof(T));
-}
-
-}  // namespace
-
 std::vector<std::byte> pack(const QueryOutcome& o) {
-    std::vector<std::byte> out;
-    put(out, &o.judged, 1);
-    put(out, &o.full, 1);
-    put(out, o.indexes.data(), o.indexes.size());
-    for (const auto& scores : o.scores) put(out, scores.data(), scores.size());
-    return out;
+    ByteWriter out;
+    out.put(o.judged);
+    out.put(o.full);
+    out.put(std::span<const IndexOutcome>(o.indexes));
+    for (const auto& scores : o.scores) out.put(std::span<const float>(scores));
+    return {out.bytes().begin(), out.bytes().end()};
 }
 
-QueryOutcome unpack(std::span<const std::byte> in, std::size_t indexes, std::size_t pages) {
+QueryOutcome unpack(std::span<const std::byte> bytes, std::size_t indexes, std::size_t pages) {
+    ByteReader in(bytes);
     QueryOutcome o;
-    take(in, &o.judged, 1);
-    take(in, &o.full, 1);
+    o.judged = in.take<std::uint64_t>();
+    o.full = in.take<Quality>();
     o.indexes.resize(indexes);
-    take(in, o.indexes.data(), indexes);
-    for (std::size_t i = 0; pages > 0 && i < indexes + 1; ++i) take(in, o.scores.emplace_back(pages).data(), pages);
+    in.take(std::span<IndexOutcome>(o.indexes));
+    for (std::size_t i = 0; pages > 0 && i < indexes + 1; ++i) in.take(std::span<float>(o.scores.emplace_back(pages)));
     return o;
 }
 

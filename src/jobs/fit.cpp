@@ -5,8 +5,10 @@
 #include <numeric>
 
 #include "core/fail.h"
+#include "core/share.h"
 #include "jobs/fit_context.h"
 #include "jobs/recipe_json.h"
+#include "kernels/maxsim.h"
 #include "marginmerge/core/version.h"
 #include "marginmerge/jobs/model_file.h"
 #include "marginmerge/jobs/presets.h"
@@ -137,6 +139,8 @@ FitReport fit(const FitOptions& options) {
         for (const auto q : corpus.train_queries) r.unjudged_queries += corpus.labels[q].documents.empty() ? 1 : 0;
     }
     context.fingerprint = fingerprint_of(context);
+    check_same(options.cluster, kernel_name(), "kernel (MARGINMERGE_KERNEL names one that all machines have)");
+    check_same(options.cluster, context.fingerprint, "data and settings");
     const bool keep_cache = !options.cache.empty();
     const FitStore store(keep_cache ? options.cache : std::filesystem::path(options.output.string() + ".work"),
                          !keep_cache);
@@ -159,8 +163,10 @@ FitReport fit(const FitOptions& options) {
     if (options.compare && preset.from_uniform && rule.needs_network) compare_recipes(context);
 
     context.model.provenance = context.provenance.dump();
-    save_model(options.output, context.model);
-    store.finish();
+    if (leads(options)) {
+        save_model(options.output, context.model);
+        store.finish();
+    }
     FitReport report = std::move(context.report);
     report.recipe = context.model.recipe;
     report.settings = context.model.settings;

@@ -37,6 +37,7 @@ void fit_bank(FitContext& context) {
     BankOptions options;
     options.prototypes = context.options.prototypes;
     options.threads = context.options.threads;
+    options.cluster = context.options.cluster;
     BankReport report;
     auto ids = std::move(context.model.bank.query_ids);
     context.model.bank = build_bank(all, offsets, options, context.options.progress, &report);

@@ -4,6 +4,7 @@
 
 #include "core/parallel.h"
 #include "core/random.h"
+#include "core/share.h"
 #include "jobs/fit_context.h"
 #include "kernels/convert.h"
 #include "learn/mining.h"
@@ -42,7 +43,8 @@ void make_pools(FitContext& context) {
         }
         std::vector<const PreparedQuery*> queries;
         for (const auto q : pool.queries) queries.push_back(&context.queries[c][q]);
-        pool.full_scores = score_documents(corpus.documents, pool.documents, queries, context.options.threads);
+        pool.full_scores = score_documents(corpus.documents, pool.documents, queries, context.options.threads,
+                                           context.options.cluster);
         pool.relevant = top_as_relevant(pool.full_scores, teacher_top);
         for (std::size_t i = 0; i < pool.queries.size(); ++i) {
             const QueryLabels& labels = corpus.labels[pool.queries[i]];
@@ -67,7 +69,7 @@ ValidationFigures judge_recipe(const FitContext& context, const Model& model, co
         Matrix scores(pool.queries.size(), pool.documents.size());
         std::vector<PageWorkspace> workspaces(resolve_threads(context.options.threads));
         std::vector<CompressedPage> pages(workspaces.size());
-        parallel_for_workers(pool.documents.size(), context.options.threads, [&](std::size_t i, std::size_t worker) {
+        const auto body = [&](std::size_t i, std::size_t worker) {
             const std::size_t document = pool.documents[i];
             const Matrix v = to_float(documents.vectors(document));
             compress_page({v, documents.grid(document), mix_seed(recipe.seed, document)}, model, recipe,
@@ -75,7 +77,14 @@ ValidationFigures judge_recipe(const FitContext& context, const Model& model, co
             for (std::size_t q = 0; q < pool.queries.size(); ++q) {
                 scores(q, i) = maxsim(context.queries[c][pool.queries[q]], ConstMatrix(pages[worker].representatives));
             }
-        });
+        };
+        const auto put = [&](std::size_t i, ByteWriter& out) {
+            for (std::size_t q = 0; q < pool.queries.size(); ++q) out.put(scores(q, i));
+        };
+        const auto take = [&](std::size_t i, ByteReader& in) {
+            for (std::size_t q = 0; q < pool.queries.size(); ++q) scores(q, i) = in.take<float>();
+        };
+        share_for(context.options.cluster, pool.documents.size(), context.options.threads, body, put, take);
         figures.push_back(validation_figures(pool.full_scores, scores, pool.relevant));
     }
     return average_figures(figures);

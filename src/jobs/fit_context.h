@@ -47,6 +47,9 @@ struct FitContext {
     nlohmann::json provenance;
 };
 
+/// Whether this process writes files: the only one, or the first of several.
+inline bool leads(const FitOptions& options) { return options.cluster == nullptr || options.cluster->leads(); }
+
 /// Positives first, by falling grade, then full score: what a query's examples are made of.
 struct MinedExample {
     std::size_t query = 0;

@@ -11,6 +11,7 @@
 #include "core/fail.h"
 #include "core/parallel.h"
 #include "core/random.h"
+#include "core/share.h"
 #include "io/multi_vector_file.h"
 #include "io/qrels.h"
 #include "kernels/convert.h"
@@ -55,9 +56,9 @@ FitSource source_from_folder(const std::string& folder_and_role) {
     return source;
 }
 
-std::vector<Sha256::Digest> hash_pages(const MultiVectorSet& documents, std::size_t threads) {
+std::vector<Sha256::Digest> hash_pages(const MultiVectorSet& documents, std::size_t threads, Cluster* cluster) {
     std::vector<Sha256::Digest> hashes(documents.size());
-    parallel_for(documents.size(), threads, [&](std::size_t i) {
+    const auto body = [&](std::size_t i, std::size_t) {
         const VectorsView v = documents.vectors(i);
         Sha256 sha;
         if (v.type == ScalarType::f16) {
@@ -69,7 +70,10 @@ std::vector<Sha256::Digest> hash_pages(const MultiVectorSet& documents, std::siz
             sha.update(std::as_bytes(std::span(half)));
         }
         hashes[i] = sha.finish();
-    });
+    };
+    share_for(
+        cluster, documents.size(), threads, body, [&](std::size_t i, ByteWriter& out) { out.put(hashes[i]); },
+        [&](std::size_t i, ByteReader& in) { hashes[i] = in.take<Sha256::Digest>(); });
     return hashes;
 }
 
@@ -259,7 +263,7 @@ void check_documents(const std::vector<FitCorpus>& corpora, const FitOptions& op
             if (ids.count(set.id(i)) > 0) same_id.push_back(set.id(i));
         }
         if (!same_id.empty()) overlap("ids of training and evaluation documents", same_id);
-        const auto hashes = hash_pages(set, options.threads);
+        const auto hashes = hash_pages(set, options.threads, options.cluster);
         for (std::size_t i = 0; i < set.size(); ++i) {
             if (set.vectors_of(i) > 0) compare(set, i, hashes[i]);
         }
@@ -289,7 +293,7 @@ std::vector<FitCorpus> load_fit_data(const FitOptions& options) {
         }
     }
     if (!any) fail(ErrorCode::invalid_argument, "fit: expected at least one dataset with role train, found none");
-    for (auto& corpus : corpora) corpus.page_hashes = hash_pages(corpus.documents, options.threads);
+    for (auto& corpus : corpora) corpus.page_hashes = hash_pages(corpus.documents, options.threads, options.cluster);
     check_queries(corpora, options);
     check_documents(corpora, options);
     return corpora;

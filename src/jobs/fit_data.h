@@ -38,7 +38,8 @@ std::vector<FitCorpus> load_fit_data(const FitOptions& options);
 
 /// SHA-256 of each document's vectors as half precision, so that a page stored as F32 and its copy as
 /// F16 count as the same.
-std::vector<Sha256::Digest> hash_pages(const MultiVectorSet& documents, std::size_t threads);
+std::vector<Sha256::Digest> hash_pages(const MultiVectorSet& documents, std::size_t threads,
+                                       Cluster* cluster = nullptr);
 
 /// Pseudo-queries: each takes up to `tokens` vectors of one document, slightly disturbed, so that they
 /// lie where queries about that document would.

@@ -154,8 +154,8 @@ public:
             judged[queries_[i].corpus].push_back(&context.queries[queries_[i].corpus][queries_[i].query]);
         }
         for (std::size_t c = 0; c < corpora; ++c) {
-            full_.push_back(
-                score_documents(context.corpora[c].documents, documents[c], judged[c], context.options.threads));
+            full_.push_back(score_documents(context.corpora[c].documents, documents[c], judged[c],
+                                            context.options.threads, context.options.cluster));
         }
     }
 

@@ -28,6 +28,10 @@ std::string mining_key(const FitContext& context, std::size_t c) {
     Sha256 sha;
     const auto number = [&](std::uint64_t x) { sha.update(std::as_bytes(std::span(&x, 1))); };
     number(hard_negatives);
+    if (const Cluster* cluster = context.options.cluster) {  // a scan is then that of a part
+        number(cluster->rank());
+        number(cluster->size());
+    }
     for (const auto i : corpus.training_documents) sha.update(std::as_bytes(std::span(corpus.page_hashes[i])));
     for (const auto q : corpus.train_queries) {
         const VectorsView v = corpus.queries.vectors(q);
@@ -54,6 +58,7 @@ std::vector<MinedExample> mined_examples(FitContext& context, std::size_t c, con
     options.negatives = hard_negatives + 1;  // one more: the teacher's positive of an unjudged query
     options.threads = context.options.threads;
     options.progress = context.options.progress;
+    options.cluster = context.options.cluster;
     auto last = Clock::now();
     options.save = [&](const MiningState& state) {
         if (seconds_since(last) < context.options.checkpoint_seconds) return;
@@ -63,11 +68,13 @@ std::vector<MinedExample> mined_examples(FitContext& context, std::size_t c, con
     MiningState state;
     if (auto saved = store.load_mining(key)) {
         state = std::move(*saved);
-        context.report.resumed = context.report.resumed || state.next < corpus.training_documents.size();
+        const Slice part = slice_of(corpus.training_documents.size(), options.cluster);
+        context.report.resumed = context.report.resumed || state.next < part.end - part.begin;
     }
     const auto mined =
         mine_hard_negatives(corpus.documents, corpus.training_documents, queries, positives, options, state);
-    if (!store.temporary()) store.save_mining(key, {corpus.training_documents.size(), mined});
+    if (!store.temporary() && options.cluster == nullptr)
+        store.save_mining(key, {corpus.training_documents.size(), mined});
 
     std::vector<MinedExample> examples;
     for (std::size_t i = 0; i < mined.size(); ++i) {
@@ -300,7 +307,7 @@ void fit_learned(FitContext& context, const FitStore& store) {
     auto last = Clock::now();
     train(trainer, examples, sides, state, [&](const TrainerState& now) {
         if (seconds_since(last) < options.checkpoint_seconds) return;
-        store.save_training(context.fingerprint, now);
+        if (leads(context.options)) store.save_training(context.fingerprint, now);
         last = Clock::now();
     });
     context.model.network = state.best.network;

@@ -4,28 +4,77 @@
 #include <limits>
 
 #include "core/parallel.h"
+#include "core/share.h"
 #include "kernels/convert.h"
 
 namespace marginmerge {
 
 Matrix score_documents(const MultiVectorSet& documents, std::span<const std::size_t> positions,
-                       std::span<const PreparedQuery* const> queries, std::size_t threads) {
+                       std::span<const PreparedQuery* const> queries, std::size_t threads, Cluster* cluster) {
     Matrix scores(queries.size(), positions.size());
     std::vector<Matrix> floats(resolve_threads(threads));
-    parallel_for_workers(positions.size(), threads, [&](std::size_t i, std::size_t worker) {
+    const auto body = [&](std::size_t i, std::size_t worker) {
         const VectorsView stored = documents.vectors(positions[i]);
         Matrix& v = floats[worker];
         v.reshape(stored.rows, stored.dim);
         to_float(stored, v.data());
         for (std::size_t q = 0; q < queries.size(); ++q) scores(q, i) = maxsim(*queries[q], ConstMatrix(v));
-    });
+    };
+    const auto put = [&](std::size_t i, ByteWriter& out) {
+        for (std::size_t q = 0; q < queries.size(); ++q) out.put(scores(q, i));
+    };
+    const auto take = [&](std::size_t i, ByteReader& in) {
+        for (std::size_t q = 0; q < queries.size(); ++q) scores(q, i) = in.take<float>();
+    };
+    share_for(cluster, positions.size(), threads, body, put, take);
     return scores;
 }
+
+namespace {
+
+// What several processes found in their parts, put together: the order of documents is total, so the best of all are
+// the best of the best.
+std::vector<MinedQuery> merge_parts(const std::vector<MinedQuery>& mine, std::size_t negatives, Cluster& cluster) {
+    ByteWriter out;
+    for (const MinedQuery& m : mine) {
+        out.put(m.top.size());
+        out.put(std::span<const ScoredDocument>(m.top));
+        out.put(std::span<const float>(m.positive_scores));
+    }
+    const auto all = cluster.gather(out.bytes());
+    std::vector<MinedQuery> merged(mine.size());
+    for (std::size_t q = 0; q < mine.size(); ++q)
+        merged[q].positive_scores.assign(mine[q].positive_scores.size(), -std::numeric_limits<float>::infinity());
+    for (const auto& part : all) {
+        ByteReader in(part);
+        for (MinedQuery& m : merged) {
+            const std::size_t before = m.top.size();
+            m.top.resize(before + in.take<std::size_t>());
+            in.take(std::span(m.top).subspan(before));
+            for (float& score : m.positive_scores) score = std::max(score, in.take<float>());
+        }
+    }
+    for (MinedQuery& m : merged) {
+        std::sort(m.top.begin(), m.top.end());
+        m.top.resize(std::min(negatives, m.top.size()));
+    }
+    return merged;
+}
+
+}  // namespace
 
 std::vector<MinedQuery> mine_hard_negatives(const MultiVectorSet& documents, std::span<const std::size_t> positions,
                                             std::span<const PreparedQuery* const> queries,
                                             std::span<const std::vector<std::size_t>> positives,
                                             const MiningOptions& options, MiningState state) {
+    if (options.cluster != nullptr) {
+        const Slice part = slice_of(positions.size(), options.cluster);
+        MiningOptions own = options;
+        own.cluster = nullptr;
+        const auto mine = mine_hard_negatives(documents, positions.subspan(part.begin, part.end - part.begin), queries,
+                                              positives, own, std::move(state));
+        return merge_parts(mine, options.negatives, *options.cluster);
+    }
     if (state.queries.size() != queries.size() || state.next > positions.size()) {
         state.next = 0;
         state.queries.assign(queries.size(), {});

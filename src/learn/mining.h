@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/maxsim.h"
+#include "marginmerge/core/cluster.h"
 #include "marginmerge/core/matrix.h"
 #include "marginmerge/core/progress.h"
 #include "marginmerge/data/multi_vector_set.h"
@@ -15,7 +16,7 @@ namespace marginmerge {
 /// Exact MaxSim of every query against the documents at these positions: out [queries, positions].
 /// A document is converted once and scored against all queries while it is in cache.
 Matrix score_documents(const MultiVectorSet& documents, std::span<const std::size_t> positions,
-                       std::span<const PreparedQuery* const> queries, std::size_t threads);
+                       std::span<const PreparedQuery* const> queries, std::size_t threads, Cluster* cluster = nullptr);
 
 /// A document and its score; better first, the lower position on a tie.
 struct ScoredDocument {
@@ -39,10 +40,11 @@ struct MiningState {
 };
 
 struct MiningOptions {
-    std::size_t negatives = 8;  ///< how many of the best non-relevant documents are kept a query
-    std::size_t threads = 0;    ///< 0: all cores
-    std::size_t chunk = 512;    ///< documents between two chances to save
-    Progress progress;          ///< phase "mine", unit "documents"
+    std::size_t negatives = 8;   ///< how many of the best non-relevant documents are kept a query
+    std::size_t threads = 0;     ///< 0: all cores
+    Cluster* cluster = nullptr;  ///< processes that each scan a part; `state` and `save` are then those of the part
+    std::size_t chunk = 512;     ///< documents between two chances to save
+    Progress progress;           ///< phase "mine", unit "documents"
     /// Called after each chunk but the last; may store the state for a later resume.
     std::function<void(const MiningState&)> save;
 };

@@ -9,6 +9,7 @@
 #include "kernels/products.h"
 #include "marginmerge/core/error.h"
 #include "support/compress_case.h"
+#include "support/thread_cluster.h"
 
 namespace marginmerge {
 namespace {
@@ -38,6 +39,30 @@ TEST(Bank, FindsThePlantedDirections) {
         EXPECT_NEAR(dot(bank.prototypes.row(t), bank.prototypes.row(t), 32), 1, 1e-5);
     const auto omega = bank.weights();
     EXPECT_NEAR(std::accumulate(omega.begin(), omega.end(), 0.0), 1.0, 1e-5);
+}
+
+TEST(Bank, SameForAnyNumberOfProcesses) {
+    const Matrix tokens = test::random_page(20000, 24, 100, 0.6, 4);
+    for (const std::size_t above : {9000u, 100000u}) {
+        BankOptions options;
+        options.prototypes = 30;
+        options.initialisations = 1;
+        options.iterations = 4;
+        options.mini_batch_above = above;
+        options.threads = 1;
+        const PrototypeBank one = build_bank(queries_of(tokens, 30), options);
+        for (const std::size_t size : {2u, 5u}) {
+            const auto banks = test::on_cluster(size, [&](Cluster* cluster) {
+                BankOptions own = options;
+                own.cluster = cluster;
+                return build_bank(queries_of(tokens, 30), own);
+            });
+            for (const PrototypeBank& bank : banks) {
+                EXPECT_EQ(test::largest_gap(one.prototypes, bank.prototypes), 0.0);
+                EXPECT_EQ(one.frequencies, bank.frequencies);
+            }
+        }
+    }
 }
 
 TEST(Bank, SameForAnyNumberOfThreads) {

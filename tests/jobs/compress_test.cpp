@@ -7,17 +7,20 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 
 #include "core/random.h"
 #include "io/multi_vector_file.h"
 #include "kernels/convert.h"
+#include "marginmerge/jobs/compress_pages.h"
 #include "marginmerge/jobs/model_file.h"
 #include "merge/construct.h"
 #include "support/compress_case.h"
 #include "support/expect_error.h"
 #include "support/temporary_directory.h"
+#include "support/thread_cluster.h"
 
 namespace marginmerge {
 namespace {
@@ -98,6 +101,42 @@ TEST_F(Compress, SameBytesForAnyThreadsAndChunks) {
         compress(o);
         EXPECT_EQ(bytes_of(folder / "one"), bytes_of(folder / "three")) << representative;
     }
+}
+
+TEST_F(Compress, SameBytesForAnyNumberOfProcesses) {
+    compress(options("one"));
+    for (const std::size_t size : {2u, 4u}) {
+        const auto reports = test::on_cluster(size, [&](Cluster* cluster) {
+            auto o = options("several");
+            o.cluster = cluster;
+            return compress(o);
+        });
+        EXPECT_EQ(bytes_of(folder / "one"), bytes_of(folder / "several"));
+        EXPECT_EQ(reports[0].pages, 23u);
+        for (std::size_t r = 1; r < size; ++r) EXPECT_EQ(reports[r].pages, 0u) << "only the first reports";
+        EXPECT_FALSE(leftovers("several"));
+    }
+}
+
+// Pages in memory, each where it lies, give the vectors and owners of the file.
+TEST_F(Compress, PagesInMemoryGiveTheSameVectors) {
+    compress(options("file"));
+    const MultiVectorSet docs = read_multi_vectors(folder / "docs"), file = read_multi_vectors(folder / "file");
+    const Model model = load_model(folder / "model");
+    CompressPagesOptions o;
+    o.recipe = options("").recipe;
+    o.type = ScalarType::f16;
+    const MultiVectorSet set = compress_pages(docs, &model, o).pages;
+    ASSERT_EQ(set.all_vectors().bytes(), file.all_vectors().bytes());
+    EXPECT_EQ(std::memcmp(set.all_vectors().data, file.all_vectors().data, set.all_vectors().bytes()), 0);
+    for (std::size_t i = 0; i < set.size(); ++i) {
+        EXPECT_TRUE(std::ranges::equal(set.owner(i), file.owner(i)));
+        EXPECT_EQ(set.id(i), file.id(i));
+        EXPECT_EQ(set.grid(i).rows, 6);
+    }
+    EXPECT_THROW(compress_pages(set, &model, o), Error) << "compressed already";
+    o.ids = {"one name for many pages"};
+    EXPECT_THROW(compress_pages(docs, &model, o), Error);
 }
 
 // The process dies without any chance to clean up, again and again, at other places.

@@ -12,6 +12,7 @@
 #include "kernels/convert.h"
 #include "marginmerge/core/error.h"
 #include "support/temporary_directory.h"
+#include "support/thread_cluster.h"
 
 namespace marginmerge {
 namespace {
@@ -66,6 +67,29 @@ TEST(Evaluate, TheFullIndexKeepsEverything) {
     EXPECT_EQ(i.ndcg_difference.low, 0);
     EXPECT_FALSE(i.ndcg_difference.supported);
     EXPECT_GT(r.full_quality.ndcg, 0.3);
+}
+
+TEST(Evaluate, SameForAnyNumberOfProcesses) {
+    Fixture f;
+    f.options.timed_queries = 0;
+    f.options.threads = 1;
+    f.options.runs = f.directory / "runs";
+    const std::string one = evaluate_json(evaluate_job(f.options));
+    const RankedRun run = read_trec_run(f.directory / "runs" / "small.run");
+    for (const std::size_t size : {2u, 3u}) {
+        const auto reports = test::on_cluster(size, [&](Cluster* cluster) {
+            EvaluateOptions own = f.options;
+            own.cluster = cluster;
+            own.runs = f.directory / "shared-runs";
+            return evaluate_job(own);
+        });
+        EXPECT_EQ(evaluate_json(reports[0]), one);
+        EXPECT_TRUE(reports[1].indexes.empty()) << "only the first reports";
+        const RankedRun shared = read_trec_run(f.directory / "shared-runs" / "small.run");
+        ASSERT_EQ(shared.size(), run.size());
+        for (const auto& [query, ranking] : run)
+            for (std::size_t i = 0; i < ranking.size(); ++i) EXPECT_EQ(shared.at(query).at(i).id, ranking[i].id);
+    }
 }
 
 // Figures recomputed from the runs alone, by the definitions.

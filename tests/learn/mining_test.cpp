@@ -7,6 +7,7 @@
 #include "core/random.h"
 #include "learn/train_oracle.h"
 #include "support/npy.h"
+#include "support/thread_cluster.h"
 
 namespace marginmerge {
 namespace {
@@ -97,6 +98,21 @@ TEST(Mining, ChunksThreadsAndResumingChangeNothing) {
     EXPECT_TRUE(same(
         whole, mine_hard_negatives(c.documents, c.positions, pointers(c.queries), c.positives, options, saved[4])));
     EXPECT_EQ(first_scanned, 60U);
+}
+
+TEST(Mining, SameForAnyNumberOfProcesses) {
+    const Corpus c = random_corpus(83, 7);
+    const auto whole = mine_hard_negatives(c.documents, c.positions, pointers(c.queries), c.positives, {});
+    for (const std::size_t size : {2u, 3u, 90u}) {
+        const auto all = test::on_cluster(size, [&](Cluster* cluster) {
+            MiningOptions options;
+            options.threads = 1;
+            options.chunk = 9;
+            options.cluster = cluster;
+            return mine_hard_negatives(c.documents, c.positions, pointers(c.queries), c.positives, options);
+        });
+        for (const auto& mined : all) EXPECT_TRUE(same(whole, mined)) << size;
+    }
 }
 
 TEST(Mining, FewerDocumentsThanNegatives) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cluster.h"
 #include "command.h"
 #include "core/fail.h"
 
@@ -123,9 +124,12 @@ void run(Options& o, const CLI::App& command) {
     o.fit.evaluation_documents = o.evaluation;
     o.fit.cache = o.cache;
     o.fit.compare = !o.no_compare;
-    o.fit.threads = o.common.threads;
-    o.fit.progress = with_epochs(o.common);
+    o.fit.cluster = cluster();
+    o.fit.threads = cluster_threads(o.common.threads);
+    const bool leads = o.fit.cluster == nullptr || o.fit.cluster->leads();
+    if (leads) o.fit.progress = with_epochs(o.common);
     const FitReport report = fit(o.fit);
+    if (!leads) return;
     if (o.common.json) {
         fmt::print("{}\n", to_json(report, o.output).dump(2));
     } else {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "marginmerge/bank/prototype_bank.h"
+#include "marginmerge/core/cluster.h"
 #include "marginmerge/core/progress.h"
 #include "marginmerge/data/multi_vector_set.h"
 
@@ -23,6 +24,7 @@ struct BankOptions {
     std::size_t polish = 10;                ///< full passes after mini-batches
     std::uint64_t seed = 42;
     std::size_t threads = 0;            ///< 0: all cores; the result does not depend on it
+    Cluster* cluster = nullptr;         ///< processes that share the work; nor on these
     std::vector<std::string> excluded;  ///< ids of queries that must not contribute
 };
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "marginmerge/core/cluster.h"
 #include "marginmerge/core/progress.h"
 #include "marginmerge/data/judgements.h"
 #include "marginmerge/data/multi_vector_set.h"
@@ -56,6 +57,7 @@ struct FitOptions {
     std::filesystem::path exclude_queries;       ///< evaluation queries: a multi-vector file or a list of ids
     std::filesystem::path evaluation_documents;  ///< multi-vector file that must share nothing with training
     std::filesystem::path cache;  ///< keeps mined negatives between runs; empty: beside the output, removed at the end
+    Cluster* cluster = nullptr;   ///< processes that share scans of the documents and the k-means of the bank
     double checkpoint_seconds = 2;  ///< least time between two checkpoints
     Progress progress;
 };
