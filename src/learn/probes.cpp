@@ -43,6 +43,28 @@ Matrix sample_corpus(const MultiVectorSet& documents, std::span<const std::size_
     return sample;
 }
 
+// What a query might say about a page: the unit mean of one to seven of its vectors that lie close together.
+Matrix pooled_corpus(const MultiVectorSet& documents, std::span<const std::size_t> positions, std::size_t count,
+                     std::uint64_t seed) {
+    constexpr std::size_t most = 7;
+    const std::size_t d = documents.dim();
+    Matrix pooled(count, d);
+    Random random(seed);
+    for (std::size_t i = 0; i < count; ++i) {
+        const Matrix v = to_float(documents.vectors(positions[random.below(positions.size())]));
+        const float* centre = v.row(random.below(v.rows()));
+        const std::size_t members = std::min<std::size_t>(1 + random.below(most), v.rows());
+        std::vector<std::pair<float, std::size_t>> near(v.rows());
+        for (std::size_t j = 0; j < v.rows(); ++j) near[j] = {-dot(centre, v.row(j), d), j};
+        std::partial_sort(near.begin(), near.begin() + static_cast<std::ptrdiff_t>(members), near.end());
+        for (std::size_t m = 0; m < members; ++m) {
+            for (std::size_t j = 0; j < d; ++j) pooled(i, j) += v(near[m].second, j);
+        }
+    }
+    normalise_rows(pooled);
+    return pooled;
+}
+
 struct WeightedTokens {
     Matrix tokens;
     std::vector<double> weights;
@@ -90,7 +112,7 @@ ProbeSet make_probes(ConstMatrix queries, const MultiVectorSet& documents, std::
     ProbeSet probes;
     if (positions.empty()) return probes;
     if (queries.rows == 0) {
-        probes.tokens = sample_corpus(documents, positions, options.tokens, mix_seed(options.seed, 2));
+        probes.tokens = pooled_corpus(documents, positions, options.tokens, mix_seed(options.seed, 2));
         probes.weights.assign(options.tokens, static_cast<float>(1.0 / static_cast<double>(options.tokens)));
         return probes;
     }

@@ -23,7 +23,7 @@ struct ProbeOptions {
 /// between two Gaussians,
 ///     u = unit(m_q + A (v - m_d)),  A = C_d^-1/2 (C_d^1/2 C_q C_d^1/2)^1/2 C_d^-1/2.
 /// Few queries leave most directions unseen; the mapped vectors fill them. Without queries the probes are
-/// corpus vectors as they are. Order is mixed, so that a prefix
+/// small neighbourhoods of a page's own vectors, averaged. Order is mixed, so that a prefix
 /// is itself a fair set. `positions` are the documents that may be looked at.
 ProbeSet make_probes(ConstMatrix queries, const MultiVectorSet& documents, std::span<const std::size_t> positions,
                      const ProbeOptions& options);
