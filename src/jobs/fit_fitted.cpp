@@ -28,7 +28,11 @@ constexpr std::size_t trial_documents = 160;  // pages on which it is judged
 constexpr std::size_t final_sample = 256;
 constexpr std::size_t teacher_top = 10;
 constexpr double ridge_without_queries = 0.01;
-constexpr std::array ridges = {0.0015, 0.003, 0.006, 0.015};
+constexpr std::array ridges = {0.0015, 0.004, 0.012};
+constexpr std::size_t answer_sample = 600;  // pages among which the answers to each query are looked up
+constexpr std::size_t answer_pages = 4;     // the best of them for a query
+constexpr std::size_t trial_mapped = 2500;  // corpus vectors among a trial's probes
+constexpr std::size_t no_fold = std::numeric_limits<std::size_t>::max();
 
 // A page of one of the corpora.
 struct PageRef {
@@ -74,29 +78,86 @@ std::vector<QueryRef> training_queries(const FitContext& context) {
     return all;
 }
 
-// Probes from the queries outside `left_out` (folds: none is left out), corpus vectors from every corpus that
-// trains in proportion to its documents.
-ProbeSet probes_without(const FitContext& context, std::span<const QueryRef> queries, std::size_t left_out) {
-    std::size_t rows = 0;
-    const std::size_t d = context.corpora.front().documents.dim();
-    for (const auto& q : queries) {
-        if (q.fold != left_out || q.fold == folds) rows += context.corpora[q.corpus].queries.vectors_of(q.query);
+// Which pages of a sample the full index ranks highest for each query; from them comes what answers look like.
+class Answers {
+public:
+    Answers(const FitContext& context, std::span<const QueryRef> queries) : context_(context), best_(queries.size()) {
+        std::vector<std::vector<std::size_t>> documents(context.corpora.size());
+        for (const PageRef& page : choose_pages(context, answer_sample, 7))
+            documents[page.corpus].push_back(page.document);
+        for (std::size_t c = 0; c < documents.size(); ++c) {
+            std::vector<const PreparedQuery*> prepared;
+            std::vector<std::size_t> which;
+            for (std::size_t q = 0; q < queries.size(); ++q) {
+                if (queries[q].corpus != c) continue;
+                prepared.push_back(&context.queries[c][queries[q].query]);
+                which.push_back(q);
+            }
+            if (documents[c].empty() || prepared.empty()) continue;
+            const Matrix scores =
+                score_documents(context.corpora[c].documents, documents[c], prepared, context.options.threads);
+            for (std::size_t i = 0; i < which.size(); ++i) {
+                std::vector<ScoredDocument> order;
+                for (std::size_t j = 0; j < documents[c].size(); ++j) order.push_back({documents[c][j], scores(i, j)});
+                const std::size_t kept = std::min(answer_pages, order.size());
+                std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end());
+                for (std::size_t j = 0; j < kept; ++j) best_[which[i]].push_back(order[j].document);
+            }
+        }
     }
-    Matrix tokens(rows, d);
-    std::size_t at = 0;
-    for (const auto& q : queries) {
-        if (q.fold == left_out && q.fold != folds) continue;
-        const VectorsView v = context.corpora[q.corpus].queries.vectors(q.query);
-        to_float(v, tokens.row(at));
-        at += v.rows;
+
+    // Appends the tokens of query q and, for every page kept, what answers them there.
+    void append(std::size_t q, const QueryRef& ref, QueryTokens& out, std::size_t& at) const {
+        const FitCorpus& corpus = context_.corpora[ref.corpus];
+        const Matrix tokens = to_float(corpus.queries.vectors(ref.query));
+        std::vector<std::int32_t> winner(tokens.rows());
+        std::vector<float> similarity(tokens.rows());
+        for (const auto document : best_[q]) {
+            const Matrix page = to_float(corpus.documents.vectors(document));
+            nearest(tokens, page, winner, similarity);
+            for (std::size_t t = 0; t < tokens.rows(); ++t, ++at) {
+                std::copy_n(tokens.row(t), tokens.cols(), out.answered.row(at));
+                std::copy_n(page.row(static_cast<std::size_t>(winner[t])), tokens.cols(), out.answers.row(at));
+            }
+        }
+    }
+
+    std::size_t pages_of(std::size_t q) const { return best_[q].size(); }
+
+private:
+    const FitContext& context_;
+    std::vector<std::vector<std::size_t>> best_;
+};
+
+// Probes from the queries outside `left_out` (no_fold: none is left out), corpus vectors from the largest corpus that
+// trains. A trial makes do with fewer of those.
+ProbeSet probes_without(const FitContext& context, std::span<const QueryRef> queries, const Answers& answers,
+                        std::size_t left_out) {
+    const std::size_t d = context.corpora.front().documents.dim();
+    const auto used = [&](const QueryRef& q) { return q.fold != left_out || q.fold == folds; };
+    std::size_t rows = 0, pairs = 0;
+    for (std::size_t q = 0; q < queries.size(); ++q) {
+        if (!used(queries[q])) continue;
+        const std::size_t count = context.corpora[queries[q].corpus].queries.vectors_of(queries[q].query);
+        rows += count;
+        pairs += count * answers.pages_of(q);
+    }
+    QueryTokens known{Matrix(rows, d), Matrix(pairs, d), Matrix(pairs, d)};
+    std::size_t row = 0, pair = 0;
+    for (std::size_t q = 0; q < queries.size(); ++q) {
+        if (!used(queries[q])) continue;
+        const VectorsView v = context.corpora[queries[q].corpus].queries.vectors(queries[q].query);
+        to_float(v, known.tokens.row(row));
+        row += v.rows;
+        answers.append(q, queries[q], known, pair);
     }
     ProbeOptions options;
     if (context.options.probes > 0) {
-        options.tokens = std::max<std::size_t>(1, context.options.probes / 2);
+        options.tokens = std::max<std::size_t>(1, context.options.probes / 3);
         options.mapped = context.options.probes - options.tokens;
     }
+    if (left_out != no_fold) options.mapped = std::min(options.mapped, trial_mapped);
     options.seed = context.options.seed;
-    // One corpus is the rule; with several the largest lends its vectors.
     std::size_t largest = 0, best = 0;
     for (std::size_t c = 0; c < context.corpora.size(); ++c) {
         const auto& corpus = context.corpora[c];
@@ -105,8 +166,7 @@ ProbeSet probes_without(const FitContext& context, std::span<const QueryRef> que
             largest = c;
         }
     }
-    return make_probes(tokens, context.corpora[largest].documents, context.corpora[largest].training_documents,
-                       options);
+    return make_probes(known, context.corpora[largest].documents, context.corpora[largest].training_documents, options);
 }
 
 std::vector<FitStart> make_starts(const FitContext& context, std::span<const PageRef> pages, const ProbeSet& probes,
@@ -186,11 +246,12 @@ public:
     }
 
     // Every ridge, each query judged by a fit that has not seen it. The second figure is with unit norms.
-    std::vector<std::pair<ValidationFigures, ValidationFigures>> fitted(FittedLearning learning) {
+    std::vector<std::pair<ValidationFigures, ValidationFigures>> fitted(FittedLearning learning,
+                                                                        const Answers& answers) {
         const auto sample = choose_pages(context_, trial_sample, 6);
         std::vector<TrialScores> free(ridges.size(), TrialScores(full_)), unit = free;
         for (std::size_t fold = 0; fold < folds; ++fold) {
-            const ProbeSet probes = probes_without(context_, queries_, fold);
+            const ProbeSet probes = probes_without(context_, queries_, answers, fold);
             const Matrix metric = fitted_metric(probes, learning);
             const auto starts = make_starts(context_, sample, probes, metric, learning.settings);
             const auto trial = make_starts(context_, pages_, probes, metric, learning.settings);
@@ -236,8 +297,9 @@ Recipe fixed_recipe(const FitContext& context, const char* preset) {
 }
 
 // The model itself, from all queries.
-void finish_fitted(FitContext& context, std::span<const QueryRef> queries, const FittedLearning& learning) {
-    context.model.probes = probes_without(context, queries, std::numeric_limits<std::size_t>::max());
+void finish_fitted(FitContext& context, std::span<const QueryRef> queries, const Answers& answers,
+                   const FittedLearning& learning) {
+    context.model.probes = probes_without(context, queries, answers, no_fold);
     Matrix metric = fitted_metric(context.model.probes, learning);
     const auto sample = choose_pages(context, final_sample, 6);
     const auto starts = make_starts(context, sample, context.model.probes, metric, learning.settings);
@@ -252,20 +314,21 @@ void fit_fitted(FitContext& context) {
     const auto queries = training_queries(context);
     const std::size_t judged = static_cast<std::size_t>(
         std::count_if(queries.begin(), queries.end(), [](const QueryRef& q) { return q.fold < folds; }));
+    const Answers answers(context, queries);
     FittedLearning learning;
     learning.threads = context.options.threads;
     if (judged < least_queries) {
         // Too few to judge anything by: the documents' own vectors are the probes, held more firmly.
         learning.settings.ridge = ridge_without_queries;
-        finish_fitted(context, queries, learning);
+        finish_fitted(context, queries, answers, learning);
         return;
     }
     Trials trials(context, queries);
-    const auto figures = trials.fitted(learning);
+    const auto figures = trials.fitted(learning, answers);
     const bool unit = context.model.recipe.unit_norm;
     std::size_t best = 0;
     for (std::size_t r = 1; r < figures.size(); ++r) {
-        const auto of = [&](std::size_t i) { return unit ? figures[i].second.error : figures[i].first.error; };
+        const auto of = [&](std::size_t i) { return unit ? figures[i].second.flips : figures[i].first.flips; };
         if (of(r) < of(best)) best = r;
     }
     learning.settings.ridge = ridges[best];
@@ -309,7 +372,7 @@ void fit_fitted(FitContext& context) {
                         rows[winner].name, rows[winner].flips, rows[winner].name);
         return;
     }
-    finish_fitted(context, queries, learning);
+    finish_fitted(context, queries, answers, learning);
     context.report.seconds_training = std::chrono::duration<double>(std::chrono::steady_clock::now() - clock).count();
 }
 

@@ -1,6 +1,7 @@
 #include "marginmerge/jobs/model_file.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -177,6 +178,14 @@ std::vector<FittedTensor> fitted_tensors(std::uint64_t probes, std::uint64_t d) 
             {"fitted_start_map", &FittedParts::start_map, 2 * d + 3, d}};
 }
 
+struct ProbeTensor {
+    const char* name;
+    std::vector<float> FittedParts::*part;
+};
+constexpr std::array probe_tensors = {ProbeTensor{"probe_offsets", &FittedParts::offsets},
+                                      ProbeTensor{"probe_usual", &FittedParts::usual},
+                                      ProbeTensor{"probe_spread", &FittedParts::spread}};
+
 void load_fitted(const SafetensorsFile& file, Model& model) {
     const std::uint64_t probes = model.probes.tokens.rows(), d = model.probes.tokens.cols();
     for (const FittedTensor& tensor : fitted_tensors(probes, d)) {
@@ -184,10 +193,17 @@ void load_fitted(const SafetensorsFile& file, Model& model) {
         const auto span = values(file, tensor.name, {tensor.rows, tensor.columns});
         model.fitted.*tensor.part = Matrix(ConstMatrix{span.data(), tensor.rows, tensor.columns});
     }
-    if (file.find("probe_offsets") != nullptr) {
-        const auto span = values(file, "probe_offsets", {probes});
-        model.fitted.offsets.assign(span.begin(), span.end());
+    for (const ProbeTensor& tensor : probe_tensors) {
+        if (file.find(tensor.name) == nullptr) continue;
+        const auto span = values(file, tensor.name, {probes});
+        (model.fitted.*tensor.part).assign(span.begin(), span.end());
     }
+    for (const float s : model.fitted.spread) {
+        if (!(s > 0)) fail(ErrorCode::corrupt, "{}: probe_spread: expected positive values, found {}", file.path(), s);
+    }
+    if (model.fitted.usual.size() != model.fitted.spread.size())
+        fail(ErrorCode::corrupt, "{}: expected 'probe_usual' and 'probe_spread' together, found one of them",
+             file.path());
     const bool prior = !model.fitted.prior.empty();
     if (prior == model.fitted.prior_inverse.empty() || prior == model.fitted.images.empty())
         fail(
@@ -266,7 +282,10 @@ void save_model(const std::filesystem::path& path, const Model& model) {
             const Matrix& m = model.fitted.*tensor.part;
             if (!m.empty()) writer.declare(tensor.name, DType::f32, {m.rows(), m.cols()});
         }
-        if (!model.fitted.offsets.empty()) writer.declare("probe_offsets", DType::f32, {model.fitted.offsets.size()});
+        for (const ProbeTensor& tensor : probe_tensors) {
+            const auto& values = model.fitted.*tensor.part;
+            if (!values.empty()) writer.declare(tensor.name, DType::f32, {values.size()});
+        }
     }
 
     if (!model.bank.empty()) {
@@ -292,8 +311,10 @@ void save_model(const std::filesystem::path& path, const Model& model) {
             const Matrix& m = model.fitted.*tensor.part;
             if (!m.empty()) writer.write(tensor.name, 0, m.flat());
         }
-        if (!model.fitted.offsets.empty())
-            writer.write("probe_offsets", 0, std::span<const float>(model.fitted.offsets));
+        for (const ProbeTensor& tensor : probe_tensors) {
+            const auto& values = model.fitted.*tensor.part;
+            if (!values.empty()) writer.write(tensor.name, 0, std::span<const float>(values));
+        }
     }
     writer.commit();
 }

@@ -11,6 +11,7 @@ namespace marginmerge {
 namespace {
 
 constexpr double least_eigenvalue = 1e-9;
+constexpr double least_spread = 1e-4;
 
 // Second moment sum_i w_i x_i x_i'.
 Dense second_moment(ConstMatrix rows, std::span<const float> weights) {
@@ -18,6 +19,26 @@ Dense second_moment(ConstMatrix rows, std::span<const float> weights) {
     Eigen::VectorXd w(x.rows());
     for (Eigen::Index i = 0; i < w.size(); ++i) w[i] = weights[static_cast<std::size_t>(i)];
     return x.transpose() * w.asDiagonal() * x;
+}
+
+// Mean and deviation over pages of each probe's best response.
+void usual_answers(std::size_t probes, std::span<const FitStart> starts, FittedParts& parts) {
+    std::vector<double> sum(probes, 0.0), square(probes, 0.0);
+    std::vector<std::size_t> count(probes, 0);
+    for (const FitStart& start : starts) {
+        for (std::size_t t = 0; t < start.probes; ++t) {
+            sum[t] += start.targets[t];
+            square[t] += static_cast<double>(start.targets[t]) * start.targets[t];
+            ++count[t];
+        }
+    }
+    parts.usual.resize(probes);
+    parts.spread.resize(probes);
+    for (std::size_t t = 0; t < probes; ++t) {
+        const double n = std::max<double>(1, static_cast<double>(count[t])), mean = sum[t] / n;
+        parts.usual[t] = static_cast<float>(mean);
+        parts.spread[t] = static_cast<float>(std::sqrt(std::max(0.0, square[t] / n - mean * mean)) + least_spread);
+    }
 }
 
 }  // namespace
@@ -34,10 +55,11 @@ FittedParts learn_fitted_parts(const ProbeSet& probes, Matrix metric, std::span<
     parts.metric = std::move(metric);
     const std::size_t d = probes.tokens.cols(), pages = starts.size();
     if (d > o.largest_dimension || probes.empty() || o.stages <= 1 || pages == 0) return parts;
+    usual_answers(probes.tokens.rows(), starts, parts);
     const auto features = static_cast<Eigen::Index>(2 * d + 3);
     for (int stage = 0; stage + 1 < o.stages; ++stage) {
         std::vector<Matrix> fitted(pages);
-        std::vector<std::vector<float>> missing(pages);
+        std::vector<std::vector<float>> missing(pages), weights(pages);
         std::vector<FitWorkspace> workspaces(resolve_threads(o.threads));
         parallel_for_workers(pages, o.threads, [&](std::size_t i, std::size_t worker) {
             fit_page(starts[i], probes, parts, o.settings, workspaces[worker], fitted[i]);
@@ -45,19 +67,19 @@ FittedParts learn_fitted_parts(const ProbeSet& probes, Matrix metric, std::span<
             std::vector<std::int32_t> winner(starts[i].probes);
             nearest(ConstMatrix{probes.tokens.data(), starts[i].probes, d}, fitted[i], winner, missing[i]);
             for (std::size_t t = 0; t < missing[i].size(); ++t) missing[i][t] -= starts[i].targets[t];
+            probe_weights(starts[i], probes, parts, o.settings, weights[i]);
         });
         // Sums run over pages in order, so that threads do not matter.
-        std::vector<double> sum(probes.tokens.rows(), 0.0);
-        std::vector<std::size_t> count(probes.tokens.rows(), 0);
-        for (const auto& m : missing) {
-            for (std::size_t t = 0; t < m.size(); ++t) {
-                sum[t] += m[t];
-                ++count[t];
+        std::vector<double> sum(probes.tokens.rows(), 0.0), mass(probes.tokens.rows(), 0.0);
+        for (std::size_t i = 0; i < pages; ++i) {
+            for (std::size_t t = 0; t < missing[i].size(); ++t) {
+                sum[t] += static_cast<double>(weights[i][t]) * missing[i][t];
+                mass[t] += weights[i][t];
             }
         }
         parts.offsets.resize(sum.size());
         for (std::size_t t = 0; t < sum.size(); ++t) {
-            parts.offsets[t] = count[t] > 0 ? static_cast<float>(sum[t] / static_cast<double>(count[t])) : 0;
+            parts.offsets[t] = mass[t] > 0 ? static_cast<float>(sum[t] / mass[t]) : 0;
         }
 
         Dense normal = Dense::Zero(features, features), right = Dense::Zero(features, static_cast<Eigen::Index>(d));

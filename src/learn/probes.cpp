@@ -7,28 +7,11 @@
 #include "core/random.h"
 #include "kernels/convert.h"
 #include "kernels/products.h"
-#include "learn/symmetric.h"
+#include "learn/token_model.h"
 
 namespace marginmerge {
 
 namespace {
-
-constexpr double shrinkage = 1e-3;  // of the mean eigenvalue, added to every covariance
-
-struct Gaussian {
-    Eigen::RowVectorXd mean;
-    Dense covariance;
-};
-
-Gaussian gaussian_of(const Dense& rows, const Eigen::VectorXd& weights) {
-    Gaussian g;
-    g.mean = weights.transpose() * rows;
-    const Dense centred = rows.rowwise() - g.mean;
-    g.covariance = centred.transpose() * weights.asDiagonal() * centred;
-    g.covariance.diagonal().array() +=
-        shrinkage * std::max(1e-12, g.covariance.trace()) / static_cast<double>(rows.cols());
-    return g;
-}
 
 // Corpus vectors drawn with equal chance for every document, then for every vector of it.
 Matrix sample_corpus(const MultiVectorSet& documents, std::span<const std::size_t> positions, std::size_t count,
@@ -107,31 +90,25 @@ WeightedTokens distinct_tokens(ConstMatrix queries, const ProbeOptions& options)
 
 }  // namespace
 
-ProbeSet make_probes(ConstMatrix queries, const MultiVectorSet& documents, std::span<const std::size_t> positions,
-                     const ProbeOptions& options) {
+ProbeSet make_probes(const QueryTokens& queries, const MultiVectorSet& documents,
+                     std::span<const std::size_t> positions, const ProbeOptions& options) {
     ProbeSet probes;
     if (positions.empty()) return probes;
-    if (queries.rows == 0) {
-        probes.tokens = pooled_corpus(documents, positions, options.tokens, mix_seed(options.seed, 2));
-        probes.weights.assign(options.tokens, static_cast<float>(1.0 / static_cast<double>(options.tokens)));
+    const std::size_t d = documents.dim();
+    if (queries.tokens.rows() == 0) {
+        const std::size_t count = options.tokens + options.mapped;
+        probes.tokens = pooled_corpus(documents, positions, count, mix_seed(options.seed, 2));
+        probes.weights.assign(count, static_cast<float>(1.0 / static_cast<double>(count)));
         return probes;
     }
-    const WeightedTokens own = distinct_tokens(queries, options);
-    const std::size_t d = documents.dim(), mapped = options.mapped;
+    const WeightedTokens own = distinct_tokens(queries.tokens, options);
+    const std::size_t mapped = options.mapped;
     const Matrix sample =
         sample_corpus(documents, positions, std::max(options.sample, mapped), mix_seed(options.seed, 2));
-    const Dense corpus = to_dense(sample), tokens = to_dense(own.tokens);
-    const Gaussian from =
-        gaussian_of(corpus, Eigen::VectorXd::Constant(corpus.rows(), 1.0 / static_cast<double>(corpus.rows())));
-    const Gaussian to = gaussian_of(tokens, Eigen::Map<const Eigen::VectorXd>(own.weights.data(), tokens.rows()));
-    const auto root = [](double x) { return std::sqrt(std::max(x, 0.0)); };
-    const Dense half = symmetric_function(from.covariance, root);
-    const Dense inverse =
-        symmetric_function(from.covariance, [](double x) { return 1 / std::sqrt(std::max(x, 1e-12)); });
-    const Dense map = inverse * symmetric_function(half * to.covariance * half, root) * inverse;
-    const Dense moved =
-        ((corpus.topRows(static_cast<Eigen::Index>(mapped)).rowwise() - from.mean) * map).rowwise() + to.mean;
-    const Matrix moved_rows = to_matrix(moved);
+    const TokenModel model = queries.answers.rows() >= options.least_answers * d
+                                 ? answer_model(queries.answers, queries.answered)
+                                 : transport_model(sample, own.tokens, own.weights);
+    const Matrix moved = model.carry(sample.view().middle_rows(0, mapped), mix_seed(options.seed, 4));
 
     std::vector<std::size_t> order(own.tokens.rows() + mapped);
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -143,10 +120,9 @@ ProbeSet make_probes(ConstMatrix queries, const MultiVectorSet& documents, std::
     for (std::size_t i = 0; i < order.size(); ++i) {
         const bool is_own = order[i] < own.tokens.rows();
         const std::size_t at = is_own ? order[i] : order[i] - own.tokens.rows();
-        std::copy_n(is_own ? own.tokens.row(at) : moved_rows.row(at), d, probes.tokens.row(i));
+        std::copy_n(is_own ? own.tokens.row(at) : moved.row(at), d, probes.tokens.row(i));
         probes.weights[i] =
             static_cast<float>(is_own ? (1 - share) * own.weights[at] : share / static_cast<double>(mapped));
-        if (!is_own) normalise_rows(MutMatrix{probes.tokens.row(i), 1, d});
     }
     return probes;
 }

@@ -11,9 +11,57 @@
 
 namespace marginmerge {
 
+void probe_weights(const FitStart& start, const ProbeSet& probes, const FittedParts& parts,
+                   const FittedSettings& settings, std::vector<float>& weights) {
+    weights.assign(probes.weights.begin(), probes.weights.begin() + static_cast<std::ptrdiff_t>(start.probes));
+    if (start.probes > 0 && parts.usual.size() >= start.probes) {
+        const auto limit = static_cast<float>(settings.emphasis_limit);
+        const auto emphasis = static_cast<float>(settings.emphasis), strength = static_cast<float>(settings.strength);
+        const float highest = *std::max_element(start.targets.begin(), start.targets.end());
+        for (std::size_t t = 0; t < start.probes; ++t) {
+            const float z = std::clamp((start.targets[t] - parts.usual[t]) / parts.spread[t], -limit, limit);
+            weights[t] *= std::exp(emphasis * z + strength * (start.targets[t] - highest));
+        }
+    }
+    const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+    for (float& v : weights) v = static_cast<float>(v / sum);
+}
+
+namespace {
+
+// Keeps about `wanted` probes: the heavy ones for sure, of the light ones every so-many-th, which then stands for
+// those passed over. Fills chosen, weights and targets of `w`; weights come in for all probes.
+std::size_t draw_probes(const FitStart& start, ConstMatrix tokens, const FittedParts& parts, std::size_t wanted,
+                        FitWorkspace& w) {
+    const std::size_t d = tokens.cols;
+    const bool all = start.probes <= wanted;
+    const auto light = 1.0F / static_cast<float>(wanted);
+    w.chosen.reshape(start.probes, d);
+    w.targets.resize(start.probes);
+    std::size_t drawn = 0;
+    double passed = 0.5;
+    for (std::size_t t = 0; t < start.probes; ++t) {
+        float weight = w.weights[t];
+        if (!all && weight < light) {
+            passed += weight / light;
+            if (passed < 1) continue;
+            passed -= 1;
+            weight = light;
+        }
+        std::copy_n(tokens.row(t), d, w.chosen.row(drawn));
+        w.targets[drawn] = start.targets[t] + (t < parts.offsets.size() ? parts.offsets[t] : 0.0F);
+        w.weights[drawn++] = weight;
+    }
+    w.weights.resize(drawn);
+    w.targets.resize(drawn);
+    return drawn;
+}
+
+}  // namespace
+
 void fit_page(const FitStart& start, const ProbeSet& probes, const FittedParts& parts, const FittedSettings& settings,
               FitWorkspace& w, Matrix& x) {
-    const std::size_t k = start.start.rows(), d = start.start.cols(), count = start.probes;
+    const std::size_t k = start.start.rows(), d = start.start.cols();
     // s = r0 + B' features
     Matrix corrected(start.start);
     if (!parts.start_map.empty()) {
@@ -26,21 +74,19 @@ void fit_page(const FitStart& start, const ProbeSet& probes, const FittedParts& 
             }
         }
     }
-    std::vector<float> targets(start.targets.begin(), start.targets.begin() + static_cast<std::ptrdiff_t>(count));
-    for (std::size_t t = 0; t < std::min(count, parts.offsets.size()); ++t) targets[t] += parts.offsets[t];
-    std::vector<float> weights(probes.weights.begin(), probes.weights.begin() + static_cast<std::ptrdiff_t>(count));
-    const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
-    for (float& v : weights) v = static_cast<float>(v / sum);
+    probe_weights(start, probes, parts, settings, w.weights);
+    const ConstMatrix tokens = parts.prior.empty() ? probes.tokens.view() : parts.images.view();
+    const std::size_t drawn = draw_probes(start, tokens, parts, settings.solver_probes, w);
 
     FitProblem problem;
-    problem.weights = weights;
-    problem.targets = targets;
+    problem.probes = w.chosen.view().middle_rows(0, drawn);
+    problem.weights = w.weights;
+    problem.targets = w.targets;
     problem.ridge = settings.ridge;
     problem.rounds = settings.rounds;
     problem.inner = settings.inner;
     x.reshape(k, d);
     if (parts.prior.empty()) {
-        problem.probes = probes.tokens.view().middle_rows(0, count);
         problem.start = corrected;
         fit_vectors(problem, w, x);
         return;
@@ -48,7 +94,6 @@ void fit_page(const FitStart& start, const ProbeSet& probes, const FittedParts& 
     // In coordinates y = W^-1 x the penalty is a plain distance and a probe u becomes W u.
     Matrix from(k, d), to(k, d);
     product(corrected, parts.prior_inverse, from);
-    problem.probes = parts.images.view().middle_rows(0, count);
     problem.start = from;
     fit_vectors(problem, w, to);
     product(to, parts.prior, x);

@@ -34,6 +34,9 @@ struct FitWorkspace {
     std::vector<float> residual;
     std::vector<float> packed_weight;
     std::vector<float> packed_residual;
+    Matrix chosen;               ///< the probes drawn for a page
+    std::vector<float> weights;  ///< of all probes, then of those drawn
+    std::vector<float> targets;  ///< of those drawn
 };
 
 /// Minimises E by Gauss-Newton: with the winners held fixed the problem falls apart into one ridge

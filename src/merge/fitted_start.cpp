@@ -20,7 +20,11 @@ std::string to_json(const FittedSettings& s) {
                             {"weight_floor", s.weight_floor},
                             {"norm_power", s.norm_power},
                             {"work_limit", s.work_limit},
-                            {"least_probes", s.least_probes}}}}
+                            {"least_probes", s.least_probes},
+                            {"emphasis", s.emphasis},
+                            {"strength", s.strength},
+                            {"emphasis_limit", s.emphasis_limit},
+                            {"solver_probes", s.solver_probes}}}}
         .dump();
 }
 
@@ -40,11 +44,17 @@ FittedSettings fitted_settings(const std::string& json) {
         s.norm_power = found->value("norm_power", s.norm_power);
         s.work_limit = found->value("work_limit", s.work_limit);
         s.least_probes = found->value("least_probes", s.least_probes);
+        s.emphasis = found->value("emphasis", s.emphasis);
+        s.strength = found->value("strength", s.strength);
+        s.emphasis_limit = found->value("emphasis_limit", s.emphasis_limit);
+        s.solver_probes = found->value("solver_probes", s.solver_probes);
     } catch (const nlohmann::json::exception& error) {
         fail(ErrorCode::corrupt, "settings of fitted: expected numbers, found {}", error.what());
     }
     const bool sound = s.ridge > 0 && s.rounds >= 0 && s.rounds <= 1000 && s.inner >= 1 && s.inner <= 1000 &&
-                       s.cluster_rounds >= 0 && s.cluster_rounds <= 1000 && s.weight_floor > 0 && s.work_limit > 0;
+                       s.cluster_rounds >= 0 && s.cluster_rounds <= 1000 && s.weight_floor > 0 && s.work_limit > 0 &&
+                       std::abs(s.emphasis) <= 20 && std::abs(s.strength) <= 40 && s.emphasis_limit >= 0 &&
+                       s.emphasis_limit <= 20 && s.solver_probes > 0;
     if (!sound) fail(ErrorCode::corrupt, "settings of fitted: expected positive numbers, found {}", json);
     return s;
 }

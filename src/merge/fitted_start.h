@@ -21,6 +21,10 @@ struct FittedSettings {
     double norm_power = 0.5;  ///< a start is scaled to |mean|^-norm_power
     double work_limit = 4e6;  ///< page vectors x probes: longer pages see a prefix of the probes
     std::size_t least_probes = 1000;
+    double emphasis = 0.5;      ///< a probe weighs exp(emphasis z + strength f): f the page's answer to it, z how far
+    double strength = 3.3;      ///< that answer lies above the usual one, in deviations
+    double emphasis_limit = 4;  ///< |z| at most
+    std::size_t solver_probes = 3000;  ///< about how many of a page's probes, drawn by weight, are fitted
 };
 
 /// Reads {"fitted": {...}}; absent fields keep their defaults. Error(corrupt) on wrong types.

@@ -7,6 +7,7 @@
 
 #include "core/random.h"
 #include "kernels/products.h"
+#include "learn/token_model.h"
 
 namespace marginmerge {
 namespace {
@@ -47,7 +48,7 @@ TEST(Probes, MappedVectorsLieWhereQueriesLie) {
     ProbeOptions options;
     options.mapped = 300;
     options.sample = 600;
-    const ProbeSet probes = make_probes(queries, documents, all_of(documents), options);
+    const ProbeSet probes = make_probes({queries, {}, {}}, documents, all_of(documents), options);
     EXPECT_EQ(probes.tokens.rows(), 500U);
     EXPECT_NEAR(std::accumulate(probes.weights.begin(), probes.weights.end(), 0.0), 1, 1e-5);
     double query_mean = 0;
@@ -60,6 +61,27 @@ TEST(Probes, MappedVectorsLieWhereQueriesLie) {
     }
 }
 
+// A token is its answer turned round; what answers it tells how any vector of the corpus would be asked for.
+TEST(Probes, AnswersTeachHowVectorsAreAskedFor) {
+    const Matrix answers = unit_rows(40 * d, -1, 2), others = unit_rows(100, -1, 3);
+    Matrix tokens(answers.rows(), d);
+    for (std::size_t i = 0; i < answers.rows(); ++i) {
+        for (std::size_t j = 0; j < d; ++j) tokens(i, j) = answers(i, d - 1 - j);
+    }
+    TokenModel model = answer_model(answers, tokens);
+    const Matrix carried = model.carry(others, 1);
+    double right = 0;
+    for (std::size_t i = 0; i < others.rows(); ++i) {
+        for (std::size_t j = 0; j < d; ++j) right += carried(i, j) * others(i, d - 1 - j) / 100.0;
+    }
+    EXPECT_GT(right, 0.95);
+    EXPECT_EQ(carried.rows(), 100U);
+    // The same pairs in another order say nothing about each other: the noise takes over.
+    Matrix shifted(tokens.rows(), d);
+    for (std::size_t i = 0; i < tokens.rows(); ++i) std::copy_n(tokens.row((i + 7) % tokens.rows()), d, shifted.row(i));
+    EXPECT_GT(answer_model(answers, shifted).noise.squaredNorm(), 10 * model.noise.squaredNorm());
+}
+
 TEST(Probes, DuplicatesAreJoinedAndWeighTogether) {
     const MultiVectorSet documents = corpus();
     const Matrix distinct = unit_rows(10, 1, 1);
@@ -67,7 +89,7 @@ TEST(Probes, DuplicatesAreJoinedAndWeighTogether) {
     for (std::size_t i = 0; i < 40; ++i) std::copy_n(distinct.row(i < 31 ? 0 : i - 30), d, queries.row(i));
     ProbeOptions options;
     options.mapped = 0;
-    const ProbeSet probes = make_probes(queries, documents, all_of(documents), options);
+    const ProbeSet probes = make_probes({queries, {}, {}}, documents, all_of(documents), options);
     ASSERT_EQ(probes.tokens.rows(), 10U);
     EXPECT_NEAR(*std::max_element(probes.weights.begin(), probes.weights.end()), 31.0 / 40, 1e-5);
 }
@@ -79,15 +101,15 @@ TEST(Probes, BudgetSeedAndNoQueries) {
     options.tokens = 50;
     options.mapped = 20;
     options.sample = 100;
-    const ProbeSet a = make_probes(queries, documents, all_of(documents), options);
-    const ProbeSet b = make_probes(queries, documents, all_of(documents), options);
+    const ProbeSet a = make_probes({queries, {}, {}}, documents, all_of(documents), options);
+    const ProbeSet b = make_probes({queries, {}, {}}, documents, all_of(documents), options);
     EXPECT_EQ(a.tokens.rows(), 70U);
     EXPECT_TRUE(std::equal(a.tokens.flat().begin(), a.tokens.flat().end(), b.tokens.flat().begin()));
     options.seed = 43;
-    const ProbeSet c = make_probes(queries, documents, all_of(documents), options);
+    const ProbeSet c = make_probes({queries, {}, {}}, documents, all_of(documents), options);
     EXPECT_FALSE(std::equal(a.tokens.flat().begin(), a.tokens.flat().end(), c.tokens.flat().begin()));
-    const ProbeSet none = make_probes(ConstMatrix{nullptr, 0, d}, documents, all_of(documents), options);
-    EXPECT_EQ(none.tokens.rows(), 50U);
+    const ProbeSet none = make_probes({}, documents, all_of(documents), options);
+    EXPECT_EQ(none.tokens.rows(), 70U);
     EXPECT_LT(mean_of_first(none), -0.5);
 }
 

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/random.h"
 #include "kernels/products.h"
@@ -98,6 +100,34 @@ TEST(Fitted, SharedPartsAreUsedAndDoNotDependOnThreads) {
     const CompressedPage shared = compress_page({page, {}, 1}, model, model.recipe, w);
     EXPECT_FALSE(std::equal(plain.representatives.flat().begin(), plain.representatives.flat().end(),
                             shared.representatives.flat().begin()));
+}
+
+TEST(Fitted, StrongAnswersWeighMoreAndDrawingKeepsTheFit) {
+    Model model = model_with_probes();
+    const Matrix page = around_topics(100, 3, 0.7);
+    FittedSettings settings;
+    FitStart start;
+    make_fit_start(page, 5, model.probes.tokens, {}, settings, start);
+    FittedParts parts;
+    parts.usual.assign(600, 0.5F);
+    parts.spread.assign(600, 0.1F);
+    std::vector<float> even, weighted;
+    probe_weights(start, model.probes, {}, settings, even);
+    probe_weights(start, model.probes, parts, settings, weighted);
+    EXPECT_EQ(even, model.probes.weights);
+    const auto best = std::max_element(start.targets.begin(), start.targets.end()) - start.targets.begin();
+    const auto worst = std::min_element(start.targets.begin(), start.targets.end()) - start.targets.begin();
+    EXPECT_GT(weighted[static_cast<std::size_t>(best)], 2 * weighted[static_cast<std::size_t>(worst)]);
+    EXPECT_NEAR(std::accumulate(weighted.begin(), weighted.end(), 0.0), 1, 1e-5);
+
+    FitWorkspace w;
+    Matrix all, drawn;
+    fit_page(start, model.probes, parts, settings, w, all);
+    settings.solver_probes = 300;
+    fit_page(start, model.probes, parts, settings, w, drawn);
+    EXPECT_LT(w.weights.size(), 500U);
+    EXPECT_NEAR(std::accumulate(w.weights.begin(), w.weights.end(), 0.0), 1, 0.05);
+    EXPECT_LT(gap(model.probes.tokens, page, drawn), 1.5 * gap(model.probes.tokens, page, all));
 }
 
 TEST(Fitted, UnitNormIsUnit) {

@@ -50,6 +50,8 @@ struct FittedParts {
     Matrix images;               ///< [P,d] probes as the solver sees them, W u
     Matrix start_map;            ///< [2d+3,d] B: what a start is corrected by before the page is fitted
     std::vector<float> offsets;  ///< [P] what pages miss of a probe's best response on average
+    std::vector<float> usual;    ///< [P] a probe's best response on a page, mean over pages
+    std::vector<float> spread;   ///< [P] and its deviation
 };
 
 /// Everything `fit` learns and `compress` needs. Parts may be empty: fixed representatives need
