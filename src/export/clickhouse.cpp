@@ -81,27 +81,28 @@ std::string encoded_query(std::string_view sql) {
 
 class ClickHouseRest : public RestDialect {
 public:
-    void prepare(RestServer& server, const ExportPlan& plan, bool resuming, bool append) const override {
-        server.demand({"POST", "/", "text/plain", create_sql(plan)}, "clickhouse: creating the table");
+    bool prepare(RestServer& server, const ExportPlan& plan, bool resuming, bool append) const override {
+        const bool existed = ask(server, "EXISTS TABLE " + plan.name + " FORMAT TSVRaw") == "1";
+        server.demand({"POST", "/", "text/plain", create_sql(plan)}, "creating the table");
         const std::string types =
             ask(server,
                 "SELECT arrayStringConcat(groupArray(name || ' ' || type), ', ') FROM (SELECT name, "
                 "type FROM system.columns WHERE database = currentDatabase() AND table = " +
                     sql_text(plan.name) + " ORDER BY position) FORMAT TSVRaw");
         const std::string wanted = "position UInt64, id String, metadata String, vectors Array(Array(Float32))";
-        if (types != wanted) refuse_existing("clickhouse", plan, "columns", wanted, types);
+        if (types != wanted) refuse_existing(plan, "columns", wanted, types);
         const std::string rows = ask(server, "SELECT count() FROM " + plan.name + " FORMAT TSVRaw");
         if (resuming || append || rows == "0") {
             const std::string odd =
                 ask(server, "SELECT count() FROM " + plan.name + " WHERE length(vectors[1]) NOT IN (0, " +
                                 std::to_string(plan.dim) + ") FORMAT TSVRaw");
             if (odd != "0")
-                refuse_existing("clickhouse", plan, "vectors", fmt::format("{} dimensions", plan.dim),
+                refuse_existing(plan, "vectors", fmt::format("{} dimensions", plan.dim),
                                 odd + " rows of other dimensions");
-            return;
+            return existed;
         }
         fail(ErrorCode::unsupported,
-             "clickhouse: table '{}': expected it to be empty, found {} rows; --append adds to them, --name chooses "
+             "table '{}': expected it to be empty, found {} rows; --append adds to them, --name chooses "
              "another",
              plan.name, rows);
     }
@@ -117,7 +118,7 @@ public:
 
 private:
     static std::string ask(RestServer& server, const std::string& sql) {
-        std::string text = server.demand({"POST", "/", "text/plain", sql}, "clickhouse: looking at the table").body;
+        std::string text = server.demand({"POST", "/", "text/plain", sql}, "looking at the table").body;
         while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
         return text;
     }

@@ -8,7 +8,7 @@ namespace marginmerge {
 namespace {
 
 constexpr std::string_view load_script =
-    R"js(// Loads pages.arrow into a LanceDB table: node load.mjs [DATABASE-FOLDER] [--index]
+    R"js(// Loads pages.arrow into a LanceDB table: node load.mjs [DATABASE-FOLDER]
 // Needs: npm install @lancedb/lancedb apache-arrow@18.1.0
 import { createReadStream } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -17,19 +17,14 @@ import * as lancedb from "@lancedb/lancedb";
 import { RecordBatchReader, Table } from "apache-arrow";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const args = process.argv.slice(2).filter((a) => a !== "--index");
-const db = await lancedb.connect(resolve(args[0] ?? join(here, "lancedb")));  // connect needs an absolute path
+const db = await lancedb.connect(resolve(process.argv[2] ?? join(here, "lancedb")));  // connect needs an absolute path
 let table;
 for await (const batch of await RecordBatchReader.from(createReadStream(join(here, "pages.arrow")))) {
     const rows = new Table(batch);
     if (table) await table.add(rows);
     else table = await db.createTable("{{name}}", rows, { mode: "overwrite" });
 }
-if (process.argv.includes("--index")) {
-    if (!{{unit}}) throw new Error("LanceDB's multivector index only knows cosine, and these norms carry meaning; export with --unit-norm");
-    await table.createIndex("vectors", { config: lancedb.Index.ivfPq({ distanceType: "cosine" }) });
-}
-console.log(`${await table.countRows()} pages in table {{name}}`);
+{{index}}console.log(`${await table.countRows()} pages in table {{name}}`);
 )js";
 
 constexpr std::string_view query_script =
@@ -86,6 +81,9 @@ public:
     std::string_view name() const override { return "lancedb"; }
     std::string_view summary() const override { return "LanceDB: an Arrow IPC stream of multivectors"; }
     TargetLimits limits() const override { return {.empty_pages = false}; }
+    std::string_view cosine_only(bool ann) const override {
+        return ann ? "its multivector index compares by cosine, which ignores norms" : "";
+    }
 
     std::unique_ptr<PageWriter> open(const ExportPlan& plan, const std::filesystem::path& folder) const override {
         return std::make_unique<TablePageWriter<ArrowWriter>>(folder / "pages.arrow", plan.dim);
@@ -109,7 +107,11 @@ public:
             "in 0.37, tokens - S in 0.39), so the scripts compute the score S from the vectors.\n"
             "`metadata` is text holding a JSON object.\n";
         const auto script = [&](std::string_view text) {
-            return fill(text, {{"name", plan.name}, {"distance", "dot"}, {"unit", plan.unit() ? "true" : "false"}});
+            return fill(text, {{"name", plan.name},
+                               {"distance", plan.ann ? "cosine" : "dot"},
+                               {"index", plan.ann ? "await table.createIndex(\"vectors\", { config: "
+                                                    "lancedb.Index.ivfPq({ distanceType: \"cosine\" }) });\n"
+                                                  : ""}});
         };
         return {{"README.md", readme_text(plan, readme)}, {"expected.tsv", expected_text(plan)},
                 {"load.mjs", script(load_script)},        {"query.mjs", script(query_script)},

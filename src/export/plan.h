@@ -20,6 +20,7 @@ struct ExportPlan {
     std::size_t most_vectors = 0;  ///< of a page
     float shortest = 0;            ///< norm of the shortest and of the longest vector, as exported
     float longest = 0;
+    bool ann = false;                    ///< the engine's approximate index, where it is a choice
     bool unit_norm = false;              ///< every vector was scaled to unit norm
     std::size_t batch_bytes = 8U << 20;  ///< of a request, and of a file of requests
     std::string query_id;                ///< of the example

@@ -6,8 +6,10 @@
 namespace marginmerge {
 
 std::span<const ExportTarget* const> export_targets() {
-    static const std::array<const ExportTarget*, 5> targets{
-        &lancedb_target(), &pgvector_target(), &vectorchord_target(), &clickhouse_target(), &parquet_target()};
+    static const std::array<const ExportTarget*, 11> targets{
+        &lancedb_target(),    &pgvector_target(),   &vectorchord_target(), &qdrant_target(),
+        &vespa_target(),      &milvus_target(),     &weaviate_target(),    &elasticsearch_target(),
+        &opensearch_target(), &clickhouse_target(), &parquet_target()};
     return targets;
 }
 

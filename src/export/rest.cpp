@@ -48,11 +48,11 @@ HttpAnswer RestServer::demand(const HttpRequest& request, std::string_view what)
     return answer;
 }
 
-void refuse_existing(std::string_view engine, const ExportPlan& plan, std::string_view what,
-                     const std::string& expected, const std::string& found) {
+void refuse_existing(const ExportPlan& plan, std::string_view what, const std::string& expected,
+                     const std::string& found) {
     fail(ErrorCode::unsupported,
-         "{}: '{}' exists on the server: {}: expected {}, found {}; choose another --name or remove it there", engine,
-         plan.name, what, expected, found);
+         "'{}' exists on the server: {}: expected {}, found {}; choose another --name or remove it there", plan.name,
+         what, expected, found);
 }
 
 }  // namespace marginmerge

@@ -21,6 +21,7 @@ struct HttpRequest {
 struct HttpAnswer {
     int status = 0;
     std::string body;
+    double retry_after = 0;  ///< seconds the server asks to wait, 0 when it does not say
 };
 
 /// What to make of an answer.
@@ -45,8 +46,9 @@ class RestDialect {
 public:
     virtual ~RestDialect() = default;
     /// Makes the collection when it is missing; Error(unsupported) when one of that name does not fit.
-    /// `resuming`: an earlier upload of the same index is being continued. `append`: rows may be there already.
-    virtual void prepare(RestServer& server, const ExportPlan& plan, bool resuming, bool append) const = 0;
+    /// Returns whether it was there already. `resuming`: an earlier upload of the same index is being continued.
+    /// `append`: rows may be there already.
+    virtual bool prepare(RestServer& server, const ExportPlan& plan, bool resuming, bool append) const = 0;
     /// A page as it stands in a request; called from many threads.
     virtual std::string encode(const ExportPlan& plan, const ExportPage& page) const = 0;
     /// The requests that add these pages. `token` is the same whenever the same pages are sent again.
@@ -62,8 +64,8 @@ Verdict judge_status(const HttpAnswer& answer);
 /// The part of an answer that says what went wrong, as one short line.
 std::string complaint(const std::string& body);
 /// Error(unsupported): the server has something else under that name.
-[[noreturn]] void refuse_existing(std::string_view engine, const ExportPlan& plan, std::string_view what,
-                                  const std::string& expected, const std::string& found);
+[[noreturn]] void refuse_existing(const ExportPlan& plan, std::string_view what, const std::string& expected,
+                                  const std::string& found);
 
 /// Writes the bodies a dialect would send, one file each: FOLDER/PREFIX-00000.EXTENSION.
 std::unique_ptr<PageWriter> batch_files(const RestDialect& dialect, const ExportPlan& plan,

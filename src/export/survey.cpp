@@ -40,6 +40,9 @@ void check_page(const Index& index, std::size_t p, const ExportTarget& target, c
         fail(ErrorCode::unsupported,
              "{}: page '{}': expected at most {} numbers a page, found {} ({} vectors of {}); compress it further",
              target.name(), index.id(p), limits.page_floats, n * index.dim(), n, index.dim());
+    if (limits.id_bytes > 0 && index.id(p).size() > limits.id_bytes)
+        fail(ErrorCode::unsupported, "{}: page '{}...': expected an id of at most {} bytes, found {}", target.name(),
+             index.id(p).substr(0, 40), limits.id_bytes, index.id(p).size());
     if (!limits.empty_pages && n == 0)
         fail(ErrorCode::unsupported, "{}: page '{}': expected at least one vector, found none; delete the page first",
              target.name(), index.id(p));

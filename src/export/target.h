@@ -18,7 +18,7 @@ struct TargetLimits {
     std::size_t dim = 0;
     std::size_t page_vectors = 0;  ///< vectors a page
     std::size_t page_floats = 0;   ///< numbers a page
-    bool unit_norm_only = false;   ///< compares by cosine, so norms would be lost
+    std::size_t id_bytes = 0;      ///< of a page's id
     bool empty_pages = true;       ///< takes pages without vectors
 };
 
@@ -43,6 +43,12 @@ public:
     virtual std::string_view name() const = 0;
     virtual std::string_view summary() const = 0;  ///< one line for --help
     virtual TargetLimits limits() const { return {}; }
+    /// Why norms other than 1 would be lost, for an exact scan or (`ann`) with the engine's own index; empty: they are
+    /// not.
+    virtual std::string_view cosine_only(bool ann) const {
+        (void)ann;
+        return {};
+    }
     /// Files of vectors in the form the target loads fastest.
     virtual std::unique_ptr<PageWriter> open(const ExportPlan& plan, const std::filesystem::path& folder) const = 0;
     /// Settings, loader, example query and README.

@@ -44,6 +44,20 @@ std::string json_text(std::string_view text) {
     return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+std::string json_list(std::span<const std::string> elements) {
+    std::size_t bytes = 2;
+    for (const auto& element : elements) bytes += element.size() + 1;
+    std::string out;
+    out.reserve(bytes);
+    out += '[';
+    for (const auto& element : elements) {
+        if (out.size() > 1) out += ',';
+        out += element;
+    }
+    out += ']';
+    return out;
+}
+
 std::string sql_text(std::string_view text) {
     std::string out = "'";
     for (const char c : text) {

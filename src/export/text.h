@@ -19,6 +19,8 @@ std::string rows_text(ConstMatrix rows);
 
 /// A JSON string with its quotes.
 std::string json_text(std::string_view text);
+/// JSON texts as one array.
+std::string json_list(std::span<const std::string> elements);
 /// An SQL string literal with its quotes.
 std::string sql_text(std::string_view text);
 

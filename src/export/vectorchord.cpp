@@ -36,7 +36,8 @@ public:
             {"schema.sql", postgres::table_sql(plan, "vchord CASCADE")},
             {"index.sql", fill("CREATE INDEX {{name}}_maxsim ON {{name}} USING vchordrq (vectors vector_maxsim_ops);\n",
                                {{"name", plan.name}})},
-            {"load.sql", "\\i schema.sql\n" + postgres::copy_sql(plan) + "\\i index.sql\nANALYZE " + plan.name + ";\n"},
+            {"load.sql", "\\i schema.sql\n" + postgres::copy_sql(plan) + (plan.ann ? "\\i index.sql\n" : "") +
+                             "ANALYZE " + plan.name + ";\n"},
             {"query.sql", fill("SELECT id, -(vectors @# {{query}}) AS score\n"
                                "FROM {{name}}\nORDER BY vectors @# {{query}}\nLIMIT 10;\n",
                                {{"name", plan.name}, {"query", postgres::query_literal(plan.query)}})}};

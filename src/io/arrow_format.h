@@ -44,6 +44,9 @@ inline constexpr int version = 0, header_type = 1, header = 2, body_length = 3;
 namespace schema {
 inline constexpr int endianness = 0, fields = 1;
 }
+namespace footer {
+inline constexpr int schema = 1;
+}
 namespace field {
 inline constexpr int name = 0, nullable = 1, type_type = 2, type = 3, dictionary = 4, children = 5;
 }

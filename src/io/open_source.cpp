@@ -58,6 +58,8 @@ std::unique_ptr<VectorSource> open_source(ByteSource bytes, const std::string& s
     if (starts_with(text, npy_magic)) return open_npy_source(std::move(bytes), stem, boundaries);
     if (starts_with(text, "PK\x03\x04") || starts_with(text, "PK\x05\x06"))
         return open_zip_source(std::move(bytes), stem, boundaries);
+    if (starts_with(text, "PAR1")) return open_parquet_source(std::move(bytes));
+    if (looks_like_arrow(text)) return open_arrow_source(std::move(bytes));
     if (looks_like_safetensors(text)) return open_safetensors_source(std::move(bytes), stem);
     const auto content = text.substr(starts_with(text, "\xEF\xBB\xBF") ? 3 : 0);
     const auto first = content.find_first_not_of(" \t\r\n");
@@ -71,7 +73,7 @@ std::unique_ptr<VectorSource> open_source(ByteSource bytes, const std::string& s
     if (starts_with(text, "\x1F\x8B"))
         fail(ErrorCode::unsupported, "{}: expected unpacked data, found gzip; unpack it first", bytes.name);
     fail(ErrorCode::unsupported,
-         "{}: expected safetensors, .npy, .npz, a torch .pt zip or JSON lines, found a file that starts with {}",
+         "{}: expected safetensors, .npy, .npz, a torch .pt zip, Parquet, Arrow or JSON lines, found a file that starts with {}",
          bytes.name, first_bytes(text));
 }
 

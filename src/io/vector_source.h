@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/array_reader.h"
@@ -61,6 +62,10 @@ std::unique_ptr<VectorSource> open_npy_source(ByteSource bytes, const std::strin
 std::unique_ptr<VectorSource> open_zip_source(ByteSource bytes, const std::string& stem,
                                               const std::vector<std::int64_t>& boundaries);
 std::unique_ptr<VectorSource> open_json_lines_source(ByteSource bytes);
+std::unique_ptr<VectorSource> open_parquet_source(ByteSource bytes);
+std::unique_ptr<VectorSource> open_arrow_source(ByteSource bytes);
+/// An Arrow IPC stream or file, by its first bytes.
+bool looks_like_arrow(std::string_view text);
 
 /// The same choice by content for bytes in memory.
 std::unique_ptr<VectorSource> open_source(ByteSource bytes, const std::string& stem,

@@ -5,9 +5,12 @@
 
 #include "core/fail.h"
 #include "export/folder.h"
+#include "export/http_client.h"
 #include "export/survey.h"
 #include "export/target.h"
+#include "export/upload.h"
 #include "io/multi_vector_file.h"
+#include "jobs/fingerprint.h"
 #include "kernels/convert.h"
 #include "marginmerge/core/version.h"
 
@@ -107,6 +110,64 @@ std::string marker_text(const ExportPlan& plan, const ExportTarget& target) {
     return marker.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
+void write_files(const ExportOptions& o, const Index& index, const ExportTarget& target, const ExportPlan& plan,
+                 const TextFiles& texts, ExportReport& report, const Progress& progress) {
+    OutputFolder folder(o.output);
+    folder.write(texts);
+    const auto writer = target.open(plan, folder.path());
+    stream_pages(
+        index, 0, plan.unit_norm, o.threads, [&](const ExportPage& page) { return writer->encode(page); },
+        [&](const ExportPage& page, std::string encoded) {
+            writer->add(page, std::move(encoded));
+            if (progress) progress({"export", "pages", page.position + 1, plan.pages, {}});
+            return true;
+        });
+    report.bytes = writer->finish();
+    folder.commit();
+}
+
+// What the server was sent depends on all of these; a journal of anything else is worth nothing.
+std::string upload_fingerprint(const ExportOptions& o, const Index& index, const ExportPlan& plan) {
+    const std::string contents =
+        std::filesystem::is_directory(o.index) ? std::to_string(index.stats().generation) : file_fingerprint(o.index);
+    return hash_hex(fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", version(),
+                                std::filesystem::absolute(o.index).string(), contents, o.target, o.url, plan.name,
+                                plan.pages, plan.vectors, plan.dim, plan.unit_norm, plan.batch_bytes));
+}
+
+void upload(const ExportOptions& o, const Index& index, const ExportTarget& target, const ExportPlan& plan,
+            const TextFiles& texts, ExportReport& report, const Progress& progress) {
+    constexpr const char* journal_name = "upload.json";
+    HttpOptions http;
+    http.url = o.url;
+    http.headers = o.headers;
+    http.timeout = o.timeout;
+    UploadOptions options;
+    options.connect = [&] { return connect_http(http); };
+    options.where = o.target + " " + printable_url(o.url);
+    options.journal = o.output / journal_name;
+    options.fingerprint = upload_fingerprint(o, index, plan);
+    options.append = o.append;
+    options.connections = o.connections;
+    options.retries = o.retries;
+    options.threads = o.threads;
+    {
+        // The texts may be replaced; how far an earlier upload got must not be lost with them.
+        OutputFolder folder(o.output);
+        folder.write(texts);
+        std::error_code ignored;
+        std::filesystem::copy_file(options.journal, folder.path() / journal_name, ignored);
+        folder.commit();
+    }
+    const UploadReport sent = upload_index(index, plan, *target.rest(), options, progress);
+    report.uploaded = true;
+    report.bytes = sent.bytes;
+    report.resumed_pages = sent.resumed_pages;
+    report.requests = sent.requests;
+    report.retried = sent.retried;
+    report.notes.insert(report.notes.end(), sent.notes.begin(), sent.notes.end());
+}
+
 }  // namespace
 
 std::vector<ExportTargetInfo> export_target_list() {
@@ -127,12 +188,11 @@ ExportReport export_index(const ExportOptions& o, const Progress& progress) {
     if (index->size() == 0) fail(ErrorCode::invalid_argument, "{}: expected pages, found none", o.index.string());
     const Example example = choose_example(o, *index);
     const IndexSurvey survey = survey_index(*index, target, o.threads, progress);
-    if (target.limits().unit_norm_only && survey.not_unit > 0 && !o.unit_norm)
-        fail(
-            ErrorCode::unsupported,
-            "{}: it compares by cosine, which ignores norms, but {} of {} vectors here are not of unit norm ({:.3f} to "
-            "{:.3f}) and their norms carry meaning; --unit-norm scales them and says what that costs",
-            o.target, survey.not_unit, survey.vectors, survey.shortest, survey.longest);
+    if (const auto why = target.cosine_only(o.ann); !why.empty() && survey.not_unit > 0 && !o.unit_norm)
+        fail(ErrorCode::unsupported,
+             "{}: {}, but {} of {} vectors here are not of unit norm ({:.3f} to {:.3f}) and their norms carry meaning; "
+             "--unit-norm scales them and says what that costs",
+             o.target, why, survey.not_unit, survey.vectors, survey.shortest, survey.longest);
 
     ExportReport report;
     ExportPlan plan;
@@ -140,6 +200,7 @@ ExportReport export_index(const ExportOptions& o, const Progress& progress) {
     plan.pages = index->size();
     plan.dim = index->dim();
     plan.batch_bytes = o.batch_bytes;
+    plan.ann = o.ann;
     plan.vectors = survey.vectors;
     plan.most_vectors = survey.most_vectors;
     plan.shortest = survey.shortest;
@@ -166,21 +227,13 @@ ExportReport export_index(const ExportOptions& o, const Progress& progress) {
             "no queries given and none stored with the index: the example asks with vectors of page '" + plan.query_id +
             "'");
 
-    OutputFolder folder(o.output);
     TextFiles texts = target.texts(plan);
     texts[export_marker] = marker_text(plan, target);
-    folder.write(texts);
     const auto start = std::chrono::steady_clock::now();
-    const auto writer = target.open(plan, folder.path());
-    stream_pages(
-        *index, 0, plan.unit_norm, o.threads, [&](const ExportPage& page) { return writer->encode(page); },
-        [&](const ExportPage& page, std::string encoded) {
-            writer->add(page, std::move(encoded));
-            if (progress) progress({"export", "pages", page.position + 1, plan.pages, {}});
-            return true;
-        });
-    report.bytes = writer->finish();
-    folder.commit();
+    if (o.url.empty())
+        write_files(o, *index, target, plan, texts, report, progress);
+    else
+        upload(o, *index, target, plan, texts, report, progress);
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return report;
 }

@@ -99,6 +99,8 @@ void register_export(CLI::App& app) {
                         "Multi-vector file that gives the example query; its queries also "
                         "measure what --unit-norm costs");
     command->add_option("--query", o->job.query, "Id of the example query; without it the first");
+    command->add_flag("--ann", o->job.ann,
+                      "The engine's approximate index instead of an exact scan (lancedb, vectorchord, qdrant)");
     command->add_flag("--unit-norm", o->job.unit_norm,
                       "Scale every vector to unit norm, for engines that only know "
                       "cosine; prints what that changes");

@@ -18,6 +18,7 @@ struct ExportOptions {
     std::string name = "pages";     ///< of the table, collection or class
     std::filesystem::path queries;  ///< a multi-vector file for the example; empty: those stored with the index
     std::string query;              ///< id of the example query; empty: the first
+    bool ann = false;               ///< the engine's approximate index instead of an exact scan, where it is a choice
     bool unit_norm = false;         ///< scale every vector to unit norm
     std::size_t threads = 0;
     std::size_t batch_bytes = 8U << 20;  ///< of a request, and of a file of requests
