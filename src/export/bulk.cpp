@@ -98,12 +98,13 @@ std::string query_json(const ExportPlan& plan, const std::string& source, const 
 }
 
 TextFiles scripts(const ExportPlan& plan, const std::string& variable) {
-    const std::string head = fill(
+    const std::string head =
         "#!/usr/bin/env bash\nset -euo pipefail\ncd \"$(dirname \"$0\")\"\n"
-        ": \"${{{url}}:=http://localhost:9200}\"\n"
+        ": \"${" +
+        variable +
+        ":=http://localhost:9200}\"\n"
         "# CURL_OPTIONS: what else the server wants, for example -u user:password or -H 'Authorization: ApiKey ...'\n"
-        "call() { eval \"curl --fail-with-body -sS ${CURL_OPTIONS:-} \\\"\\$@\\\"\"; }\n",
-        {{"url", variable}});
+        "call() { eval \"curl --fail-with-body -sS -H Expect: ${CURL_OPTIONS:-} \\\"\\$@\\\"\"; }\n";
     return {
         {"load.sh",
          head + fill("call -X PUT \"${{url}}/{{name}}\" -H 'Content-Type: application/json' -d @index.json; echo\n"
@@ -112,7 +113,7 @@ TextFiles scripts(const ExportPlan& plan, const std::string& variable) {
                      "'Content-Type: application/x-ndjson' --data-binary \"@$file\")\n"
                      "    [[ $answer == *'\"errors\":false'* ]] || { echo \"$file: ${answer:0:500}\" >&2; exit 1; }\n"
                      "done\n"
-                     "call -X POST \"${{url}}/{{name}}/_refresh\"; echo\n",
+                     "call -X POST -H 'Content-Length: 0' \"${{url}}/{{name}}/_refresh\"; echo\n",
                      {{"url", variable}, {"name", plan.name}})},
         {"query.sh", head + fill("call -X POST \"${{url}}/{{name}}/_search\" -H 'Content-Type: application/json' "
                                  "--data-binary @query.json; echo\n",

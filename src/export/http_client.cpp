@@ -95,7 +95,7 @@ public:
             return answer.body.size() <= max_answer_bytes;
         };
         const auto result = client_.send(request);
-        if (!result) fail(ErrorCode::io, "{}: no answer ({})", shown_, why(result.error()));
+        if (!result) fail(ErrorCode::io, "no answer: {}", why(result.error()));
         answer.status = result->status;
         const std::string pause = result->get_header_value("Retry-After");
         if (!pause.empty() && pause.find_first_not_of("0123456789") == std::string::npos && pause.size() < 6)
@@ -106,12 +106,12 @@ public:
 private:
     static std::string why(httplib::Error error) {
         switch (error) {
-            case httplib::Error::Connection: return "cannot be reached: connection refused or unknown host";
-            case httplib::Error::ConnectionTimeout: return "cannot be reached: it did not answer in time";
-            case httplib::Error::Read: return "it closed the connection or was silent for too long";
-            case httplib::Error::Write: return "it closed the connection while data were being sent";
+            case httplib::Error::Connection: return "the server cannot be reached (connection refused or unknown host)";
+            case httplib::Error::ConnectionTimeout: return "the server cannot be reached (no connection in time)";
+            case httplib::Error::Read: return "the server closed the connection or was silent for too long";
+            case httplib::Error::Write: return "the server closed the connection while data were being sent";
             case httplib::Error::SSLConnection: return "no TLS connection";
-            case httplib::Error::SSLServerVerification: return "its certificate could not be verified";
+            case httplib::Error::SSLServerVerification: return "the server's certificate could not be verified";
             default: return "error '" + httplib::to_string(error) + "'";
         }
     }

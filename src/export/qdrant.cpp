@@ -92,7 +92,7 @@ public:
         const std::string curl =
             "#!/usr/bin/env bash\nset -euo pipefail\ncd \"$(dirname \"$0\")\"\n"
             ": \"${QDRANT_URL:=http://localhost:6333}\"\n"
-            "call() { curl --fail-with-body -sS -H \"api-key: ${QDRANT_API_KEY:-}\" -H 'Content-Type: "
+            "call() { curl --fail-with-body -sS -H Expect: -H \"api-key: ${QDRANT_API_KEY:-}\" -H 'Content-Type: "
             "application/json' \"$@\"; echo; }\n";
         const ordered_json query = {
             {"query", "@"}, {"limit", 10}, {"with_payload", true}, {"params", {{"exact", !plan.ann}}}};

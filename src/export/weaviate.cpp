@@ -110,7 +110,8 @@ public:
         const std::string curl =
             "#!/usr/bin/env bash\nset -euo pipefail\ncd \"$(dirname \"$0\")\"\n"
             ": \"${WEAVIATE_URL:=http://localhost:8080}\"\n"
-            "call() { curl --fail-with-body -sS -H \"Authorization: Bearer ${WEAVIATE_API_KEY:-}\" -H 'Content-Type: "
+            "call() { curl --fail-with-body -sS -H Expect: -H \"Authorization: Bearer ${WEAVIATE_API_KEY:-}\" -H "
+            "'Content-Type: "
             "application/json' \"$@\"; echo; }\n";
         const std::string graphql = fill(
             "{ Get { {{class}}(limit: 10, nearVector: { vector: {{query}}, targetVectors: [\"vectors\"] }) "

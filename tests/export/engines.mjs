@@ -1,7 +1,7 @@
 // Loads exports of an index into the engines npm ships, asks each of them its own MaxSim, and compares the ten best
 // pages with those of marginmerge. Usage: engines.mjs BINARY SCRATCH INDEX QUERIES [MOST-QUERIES]
 import { execFileSync } from "node:child_process";
-import { readFileSync, rmSync, symlinkSync } from "node:fs";
+import { readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -173,6 +173,41 @@ for (const [name, start] of Object.entries(engines)) {
         console.log(`${name}: ${error.message.slice(0, 500)}`);
     }
     await engine?.close?.();
+}
+
+// Reading back: DuckDB writes the same vectors in its own ways, Arrow's JavaScript library its own stream and file.
+async function readBack() {
+    const folder = exported("parquet"), stream = exported("lancedb");
+    const { DuckDBInstance } = await load("@duckdb/node-api");
+    const db = await (await DuckDBInstance.create(":memory:")).connect();
+    const forms = {
+        "our Parquet": join(folder, "pages.parquet"),
+        "our Arrow stream": join(stream, "pages.arrow"),
+    };
+    for (const options of ["COMPRESSION snappy", "COMPRESSION gzip", "COMPRESSION zstd, PARQUET_VERSION V2", "COMPRESSION lz4_raw, ROW_GROUP_SIZE 2048"]) {
+        const file = join(scratch, `duckdb-${options.replace(/\W+/g, "-")}.parquet`);
+        await db.run(`COPY (SELECT id, vectors AS embeddings FROM read_parquet('${forms["our Parquet"]}')) TO '${file}' (FORMAT parquet, ${options})`);
+        forms[`DuckDB's Parquet, ${options.toLowerCase()}`] = file;
+    }
+    const arrow = await load("apache-arrow");
+    const table = arrow.tableFromIPC(readFileSync(forms["our Arrow stream"]));
+    forms["Arrow file by JavaScript"] = join(scratch, "javascript.arrow");
+    writeFileSync(forms["Arrow file by JavaScript"], arrow.tableToIPC(table, "file"));
+    for (const [name, file] of Object.entries(forms)) {
+        const back = join(scratch, "back.safetensors");
+        execFileSync(binary, ["import", file, "--keep-norms", "--quiet", "-o", back], { stdio: ["ignore", "ignore", "ignore"] });
+        const again = JSON.parse(execFileSync(binary, ["search", back, "--queries", queriesFile, "-k", "11", "--json", "--quiet"], { maxBuffer: 1 << 30 }));
+        const same = JSON.stringify(again.results) === JSON.stringify(ours.results);
+        console.log(`${name.padEnd(62)} ${same ? "the same results" : "OTHER RESULTS"}`);
+        if (same) ++passed; else ++failed;
+    }
+}
+console.log("\nread back with import");
+try {
+    await readBack();
+} catch (error) {
+    ++failed;
+    console.log(`read back: ${error.message.slice(0, 500)}`);
 }
 console.log(`\nengines: ${passed} passed, ${failed} failed`);
 process.exit(failed === 0 ? 0 : 1);

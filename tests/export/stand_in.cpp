@@ -301,8 +301,8 @@ void StandIn::clickhouse() {
         }
         if (!insert(response)) return;
         expect(query == "INSERT INTO pages FORMAT Native", "insert");
-        expect(!request.get_param_value("insert_deduplication_token").empty(), "token");
-        // One block of the Native format.
+        expect(!tokens || !request.get_param_value("insert_deduplication_token").empty(), "token");
+        // Blocks of the Native format.
         const std::string& bytes = request.body;
         std::size_t at = 0;
         const auto varint = [&] {
@@ -324,37 +324,38 @@ void StandIn::clickhouse() {
             at += 8;
             return value;
         };
-        expect(varint() == 4, "columns");
-        const auto rows = varint();
-        std::vector<std::uint64_t> positions(rows), ends(rows);
-        std::vector<std::string> ids(rows), metadata(rows);
-        expect(string() == "position" && string() == "UInt64", "position");
-        for (auto& p : positions) p = number();
-        expect(string() == "id" && string() == "String", "id");
-        for (auto& id : ids) id = string();
-        expect(string() == "metadata" && string() == "String", "metadata");
-        for (auto& m : metadata) m = string();
-        expect(string() == "vectors" && string() == "Array(Array(Float32))", "vectors");
-        for (auto& e : ends) e = number();
-        std::vector<std::uint64_t> inner(ends.empty() ? 0 : ends.back());
-        for (auto& e : inner) e = number();
-        std::size_t row = 0, previous = 0;
-        for (std::size_t i = 0; i < rows; ++i) {
-            json vectors = json::array();
-            for (; row < ends[i]; ++row) {
-                std::vector<float> values(inner[row] - previous);
-                std::memcpy(values.data(), bytes.data() + at, values.size() * 4);
-                at += values.size() * 4;
-                previous = inner[row];
-                vectors.push_back(values);
+        while (at < bytes.size()) {
+            expect(varint() == 4, "columns");
+            const auto rows = varint();
+            std::vector<std::uint64_t> positions(rows), ends(rows);
+            std::vector<std::string> ids(rows), metadata(rows);
+            expect(string() == "position" && string() == "UInt64", "position");
+            for (auto& p : positions) p = number();
+            expect(string() == "id" && string() == "String", "id");
+            for (auto& id : ids) id = string();
+            expect(string() == "metadata" && string() == "String", "metadata");
+            for (auto& m : metadata) m = string();
+            expect(string() == "vectors" && string() == "Array(Array(Float32))", "vectors");
+            for (auto& e : ends) e = number();
+            std::vector<std::uint64_t> inner(ends.empty() ? 0 : ends.back());
+            for (auto& e : inner) e = number();
+            std::size_t row = 0, previous = 0;
+            for (std::size_t i = 0; i < rows; ++i) {
+                json vectors = json::array();
+                for (; row < ends[i]; ++row) {
+                    std::vector<float> values(inner[row] - previous);
+                    std::memcpy(values.data(), bytes.data() + at, values.size() * 4);
+                    at += values.size() * 4;
+                    previous = inner[row];
+                    vectors.push_back(values);
+                }
+                if (ids[i] == poison) {
+                    response.status = 400;
+                    return text("Code: 33. DB::Exception: Cannot read all data");
+                }
+                store(ids[i], positions[i], metadata[i].empty() ? json() : json::parse(metadata[i]), vectors);
             }
-            if (ids[i] == poison) {
-                response.status = 400;
-                return text("Code: 33. DB::Exception: Cannot read all data");
-            }
-            store(ids[i], positions[i], metadata[i].empty() ? json() : json::parse(metadata[i]), vectors);
         }
-        expect(at == bytes.size(), "bytes behind the block");
     });
 }
 

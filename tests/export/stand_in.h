@@ -38,6 +38,7 @@ public:
     std::atomic<std::size_t> inserts{0};
     std::atomic<std::size_t> finished{0};  ///< refresh, load and the like
     std::string last_authorization;
+    bool tokens = true;  ///< every insert must carry a deduplication token, where the engine has them
     /// The page of this id is refused by itself, in the engine's way.
     std::string poison;
 

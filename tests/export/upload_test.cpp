@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cstdlib>
 #include <fstream>
 #include <thread>
 
@@ -17,6 +19,7 @@
 #include "marginmerge/jobs/export.h"
 #include "stand_in.h"
 #include "support/expect_error.h"
+#include "support/made_files.h"
 #include "support/temporary_directory.h"
 
 namespace marginmerge {
@@ -153,6 +156,31 @@ TEST_P(Upload, ARefusalAtTheDoorIsOneLine) {
 INSTANTIATE_TEST_SUITE_P(Engines, Upload,
                          ::testing::Values("qdrant", "vespa", "milvus", "weaviate", "elasticsearch", "opensearch",
                                            "clickhouse"),
+                         [](const auto& p) { return p.param; });
+
+// load.sh as a user runs it.
+class LoadScript : public Upload {};
+
+TEST_P(LoadScript, LoadsTheFiles) {
+    test::StandIn server(GetParam());
+    server.tokens = false;
+    ExportOptions o = options("");
+    export_index(o);
+    std::string variable = std::string(GetParam()) + "_URL";
+    for (char& c : variable) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    const std::string command = variable + "=" + server.url() + " " + (directory / "out/load.sh").string() + " > " +
+                                (directory / "log").string() + " 2>&1";
+    EXPECT_EQ(std::system(command.c_str()), 0) << test::read_file(directory / "log");
+    expect_all(server);
+    for (const auto& entry : fs::recursive_directory_iterator(directory / "out")) {
+        if (entry.path().extension() == ".json") {
+            EXPECT_TRUE(nlohmann::json::accept(test::read_file(entry.path()))) << entry.path();
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, LoadScript,
+                         ::testing::Values("qdrant", "milvus", "weaviate", "elasticsearch", "opensearch", "clickhouse"),
                          [](const auto& p) { return p.param; });
 
 // Engines that know the dimension of a collection.

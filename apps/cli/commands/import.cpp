@@ -88,7 +88,10 @@ void print_warnings(const ImportReport& r) {
 void register_import(CLI::App& app) {
     auto o = std::make_shared<Options>();
     CLI::App* command = app.add_subcommand("import", "Any supported source to a multi-vector file");
-    command->add_option("SRC", o->sources, "Files or cache folders: safetensors, .npy, .npz, torch .pt, JSON lines")
+    command
+        ->add_option("SRC", o->sources,
+                     "Files or cache folders: safetensors, .npy, .npz, torch .pt, Parquet, Arrow IPC, JSON "
+                     "lines")
         ->required();
     command->add_option("-o,--output", o->output, "The multi-vector file to write")->required();
     command->add_option("--dtype", o->dtype, "How vectors are stored")
