@@ -25,6 +25,13 @@ constexpr std::uint64_t listener_tag = 0;
 constexpr std::uint64_t wake_tag = 1;
 constexpr int tick_milliseconds = 200;
 constexpr std::size_t chunk = 256 << 10;
+// After so long in the queue, a client that closed its side is taken to have given up.
+constexpr double abandoned_seconds = 0.5;
+
+bool hung_up(int fd) {
+    char byte = 0;
+    return ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
 
 std::string plain_reply(int status, const std::string& body) {
     return fmt::format(
@@ -409,7 +416,10 @@ void Gate::work() {
         --counters_.waiting;
         ++counters_.running;
         RawReply reply;
-        if (std::chrono::duration<double>(Clock::now() - task.queued).count() > options_.limits.queue_seconds) {
+        const double waited = std::chrono::duration<double>(Clock::now() - task.queued).count();
+        if (waited > abandoned_seconds && hung_up(task.fd)) {
+            reply = {{}, true};
+        } else if (waited > options_.limits.queue_seconds) {
             ++counters_.refused;
             reply = {plain_reply(503, error_body(503, "overloaded", "waited too long for a worker")), true};
         } else {

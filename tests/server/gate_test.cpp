@@ -267,6 +267,24 @@ TEST(Gate, ShedsRequestsThatWaitedTooLong) {
     EXPECT_LE(shed, 6);
 }
 
+TEST(Gate, DoesNotWorkForClientsWhoGaveUp) {
+    RunningGate g;
+    g.start();
+    {
+        std::vector<std::unique_ptr<Client>> gone;
+        for (int i = 0; i < 40; ++i) {
+            gone.push_back(std::make_unique<Client>(g.port));
+            gone.back()->send("GET /slow HTTP/1.1\r\n\r\n");
+        }
+        std::this_thread::sleep_for(100ms);
+    }
+    // Forty slow answers would keep two workers busy for eight seconds.
+    Client c(g.port);
+    c.send(get);
+    EXPECT_NE(c.read_until("<>", 20000ms).find("200"), std::string::npos);
+    EXPECT_LT(g.handled.load(), 20);
+}
+
 TEST(Gate, FinishesWhatHasBegunWhenStopped) {
     auto g = std::make_unique<RunningGate>();
     g->start();
