@@ -12,6 +12,7 @@ if(MARGINMERGE_SANITIZE MATCHES address)
     if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
         list(APPEND MARGINMERGE_TILE_FLAGS --param=asan-stack=0 --param=asan-instrumentation-with-call-threshold=0)
     else()
-        list(APPEND MARGINMERGE_TILE_FLAGS "SHELL:-mllvm -asan-stack=0" "SHELL:-mllvm -asan-instrumentation-with-call-threshold=0")
+        list(APPEND MARGINMERGE_TILE_FLAGS -mllvm -asan-stack=0 -mllvm
+            -asan-instrumentation-with-call-threshold=0)
     endif()
 endif()
