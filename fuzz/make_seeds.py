@@ -72,6 +72,11 @@ for name, save in [("stored", numpy.savez), ("deflated", numpy.savez_compressed)
     save(buffer, vectors=vectors, offsets=offsets, ids=numpy.array(["a", "b"]))
     seed("zip", name, buffer.getvalue())
 
+for file in sorted((data / "tables").iterdir()):
+    target = {".parquet": "parquet", ".arrow": "arrow_ipc", ".arrows": "arrow_ipc"}.get(file.suffix)
+    if target:
+        seed(target, file.name, file.read_bytes())
+
 line = json.dumps({"id": "a", "vectors": vectors.tolist(), "grid": [3, 1]})
 seed("json_lines", "lines", (line + "\n" + json.dumps({"_id": 7, "embedding": vectors[0].tolist()}) + "\n").encode())
 seed("json_lines", "meta", json.dumps({"doc_ids": ["a", "b"], "query_ids": [1, 2], "gold": [0, [1, 0]]}).encode())

@@ -73,7 +73,8 @@ std::unique_ptr<VectorSource> open_source(ByteSource bytes, const std::string& s
     if (starts_with(text, "\x1F\x8B"))
         fail(ErrorCode::unsupported, "{}: expected unpacked data, found gzip; unpack it first", bytes.name);
     fail(ErrorCode::unsupported,
-         "{}: expected safetensors, .npy, .npz, a torch .pt zip, Parquet, Arrow or JSON lines, found a file that starts with {}",
+         "{}: expected safetensors, .npy, .npz, a torch .pt zip, Parquet, Arrow or JSON lines, found a file that "
+         "starts with {}",
          bytes.name, first_bytes(text));
 }
 
