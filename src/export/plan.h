@@ -23,6 +23,7 @@ struct ExportPlan {
     bool ann = false;                    ///< the engine's approximate index, where it is a choice
     bool unit_norm = false;              ///< every vector was scaled to unit norm
     std::size_t batch_bytes = 8U << 20;  ///< of a request, and of a file of requests
+    std::string uploaded_to;             ///< server the data went to; empty: they are in files
     std::string query_id;                ///< of the example
     std::string query_from;              ///< where it came from, for the README
     Matrix query;                        ///< [tokens, dim]

@@ -117,7 +117,8 @@ std::string readme_text(const ExportPlan& plan, const Readme& readme) {
         "The example asks {} (query `{}`, {} vectors). `expected.tsv` is the answer marginmerge's own exact search "
         "gives\n"
         "to it: rank, page, score.\n\n{}\n{}",
-        plan.pages, readme.title, plan.pages, plan.vectors, plan.dim, plan.most_vectors, version(), norms, readme.load,
+        plan.pages, readme.title, plan.pages, plan.vectors, plan.dim, plan.most_vectors, version(), norms,
+        plan.uploaded_to.empty() ? readme.load : "# nothing to do: the pages were sent to " + plan.uploaded_to + "\n",
         readme.query, plan.query_from, plan.query_id, plan.query.rows(), readme.notes,
         readme.tried ? ""
                      : "This form follows the engine's documentation; marginmerge's own tests check it against a "

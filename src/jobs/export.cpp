@@ -201,6 +201,7 @@ ExportReport export_index(const ExportOptions& o, const Progress& progress) {
     plan.dim = index->dim();
     plan.batch_bytes = o.batch_bytes;
     plan.ann = o.ann;
+    plan.uploaded_to = printable_url(o.url);
     plan.vectors = survey.vectors;
     plan.most_vectors = survey.most_vectors;
     plan.shortest = survey.shortest;
@@ -228,6 +229,7 @@ ExportReport export_index(const ExportOptions& o, const Progress& progress) {
             "'");
 
     TextFiles texts = target.texts(plan);
+    if (!o.url.empty()) texts.erase("load.sh");  // there are no files for it to load
     texts[export_marker] = marker_text(plan, target);
     const auto start = std::chrono::steady_clock::now();
     if (o.url.empty())

@@ -86,6 +86,7 @@ TEST_P(Upload, SendsEveryPageOnce) {
     EXPECT_TRUE(fs::exists(directory / "out/README.md"));
     EXPECT_FALSE(fs::exists(directory / "out/upload.json"));
     EXPECT_FALSE(fs::exists(directory / "out/data"));
+    EXPECT_FALSE(fs::exists(directory / "out/load.sh"));
 }
 
 TEST_P(Upload, TriesAgainWhenTheServerIsBusy) {
