@@ -34,6 +34,8 @@ int run(int argc, char** argv) {
     register_evaluate(app);
     register_index(app);
     register_explain(app);
+    register_advise(app);
+    register_lab(app);
     register_synth(app);
     register_export(app);
     try {

@@ -15,6 +15,7 @@
 #include "io/trec_run.h"
 #include "jobs/bench_clock.h"
 #include "jobs/evaluate_outcome.h"
+#include "jobs/judged.h"
 #include "kernels/maxsim.h"
 #include "marginmerge/core/version.h"
 #include "marginmerge/data/run.h"
@@ -58,31 +59,6 @@ std::vector<std::size_t> match_pages(const Index& index, const Index& full, cons
         positions[i] = *found;
     }
     return positions;
-}
-
-Relevance relevance_of(const std::map<std::string, int>& grades, const Index& full) {
-    Relevance r;
-    std::vector<std::pair<std::size_t, int>> found;
-    for (const auto& [id, grade] : grades) {
-        if (grade <= 0) continue;
-        r.all_grades.push_back(grade);
-        if (const auto position = full.find(id)) found.emplace_back(*position, grade);
-    }
-    std::sort(found.begin(), found.end());
-    for (const auto& [position, grade] : found) {
-        r.positions.push_back(position);
-        r.grades.push_back(grade);
-    }
-    return r;
-}
-
-Relevance top_as_relevant_pages(std::span<const float> scores, std::size_t top) {
-    Relevance r;
-    r.positions = rank_pages(scores, top);
-    std::sort(r.positions.begin(), r.positions.end());
-    r.grades.assign(r.positions.size(), 1);
-    r.all_grades = r.grades;
-    return r;
 }
 
 Quality quality_of(std::span<const float> scores, const Relevance& r, std::size_t k) {
@@ -195,9 +171,9 @@ private:
         const std::vector<float> full = full_->score_all(queries_.vectors(q), o_.threads);
         Relevance relevance;
         if (o_.no_labels) {
-            relevance = top_as_relevant_pages(full, o_.top);
+            relevance = best_as_relevant(full, o_.top);
         } else if (const auto found = judgements_.find(id); found != judgements_.end()) {
-            relevance = relevance_of(found->second, *full_);
+            relevance = relevance_from(found->second, [&](const std::string& page) { return full_->find(page); });
         }
         QueryOutcome out;
         out.judged = relevance.empty() ? 0 : 1;

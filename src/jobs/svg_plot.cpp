@@ -11,33 +11,6 @@ namespace {
 
 constexpr double width = 640, height = 340, left = 64, right = 24, top = 16, bottom = 52;
 
-// Round steps (1, 2, 5 x 10^n) that give about `count` ticks over [low, high].
-std::vector<double> linear_ticks(double low, double high, int count) {
-    const double raw = (high - low) / count;
-    const double power = std::pow(10, std::floor(std::log10(raw)));
-    const double step = raw / power < 1.5   ? power
-                        : raw / power < 3.5 ? 2 * power
-                        : raw / power < 7.5 ? 5 * power
-                                            : 10 * power;
-    std::vector<double> ticks;
-    for (double t = std::ceil(low / step) * step; t <= high + step * 1e-9; t += step)
-        ticks.push_back(std::fabs(t) < step * 1e-9 ? 0 : t);
-    return ticks;
-}
-
-std::vector<double> log_ticks(double low, double high) {
-    std::vector<double> ticks;
-    for (double power = std::pow(10, std::floor(std::log10(low))); power <= high; power *= 10)
-        for (const double m : {1.0, 2.0, 5.0})
-            if (m * power >= low && m * power <= high) ticks.push_back(m * power);
-    return ticks;
-}
-
-std::string number_text(double v) {
-    if (v != 0 && (std::fabs(v) >= 10000 || std::fabs(v) < 0.001)) return fmt::format("{:.3g}", v);
-    return fmt::format("{:.4g}", v);
-}
-
 struct Frame {
     double x0, x1, y0, y1;
     bool log_x;
@@ -76,21 +49,6 @@ std::string y_axis(const Frame& f, const std::string& title) {
 }
 
 }  // namespace
-
-std::string html_escape(std::string_view text) {
-    std::string out;
-    for (const char c : text) {
-        switch (c) {
-            case '&': out += "&amp;"; break;
-            case '<': out += "&lt;"; break;
-            case '>': out += "&gt;"; break;
-            case '"': out += "&quot;"; break;
-            case '\'': out += "&#39;"; break;
-            default: out += static_cast<unsigned char>(c) < 32 ? ' ' : c;
-        }
-    }
-    return out;
-}
 
 std::string scatter_plot(const std::vector<PlotPoint>& points, const PlotAxes& axes) {
     if (points.empty()) return {};

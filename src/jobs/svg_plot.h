@@ -1,13 +1,11 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
-namespace marginmerge {
+#include "jobs/svg_parts.h"
 
-/// Text that is safe inside HTML and SVG.
-std::string html_escape(std::string_view text);
+namespace marginmerge {
 
 /// Plots as inline SVG. Colours come from the page's CSS (classes s0, s1, … for series, axis, grid,
 /// label), so that light and dark need no second drawing.

@@ -1,0 +1,15 @@
+# Run with cmake -P: writes OUTPUT, a C++ file that holds FILES (a ;-list under ROOT) as byte arrays behind
+# lab/resources.h, named by their path under ROOT.
+set(text "// Made by cmake/embed_texts.cmake.\n#include \"lab/resources.h\"\n\n#include <array>\n\nnamespace marginmerge::lab {\n\nnamespace {\n\n")
+set(entries "")
+set(number 0)
+foreach(file IN LISTS FILES)
+    file(RELATIVE_PATH name "${ROOT}" "${file}")
+    file(READ "${file}" bytes HEX)
+    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
+    string(APPEND text "const unsigned char file_${number}[] = {${bytes}0};\n")
+    string(APPEND entries "    Resource{\"${name}\", {reinterpret_cast<const char*>(file_${number}), sizeof file_${number} - 1}},\n")
+    math(EXPR number "${number} + 1")
+endforeach()
+string(APPEND text "\nconst std::array<Resource, ${number}> all{{\n${entries}}};\n\n}  // namespace\n\nstd::span<const Resource> resources() { return all; }\n\n}  // namespace marginmerge::lab\n")
+file(WRITE "${OUTPUT}" "${text}")
