@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::size_t enough_queries = 40;  // below, fitting to half of them is not worth it
 
-// A folder for files that `fit` must read, gone at the end.
+// A folder for the models `fit` writes, gone at the end.
 class Scratch {
 public:
     Scratch() {
@@ -132,7 +132,6 @@ private:
             fmt::format("{} of {} documents were looked at: every relevant one and a random sample of the others",
                         kept.size(), documents_.size()));
         documents_ = documents_.subset(std::vector<std::size_t>(kept.begin(), kept.end()));
-        sampled_ = true;
     }
 
     void judge_queries(AdviceInputs& in) const {
@@ -173,13 +172,8 @@ private:
         FitOptions fit_options;
         FitSource source;
         source.name = "advise";
-        source.documents = o_.documents;
-        if (sampled_) {
-            source.documents = scratch / "docs.safetensors";
-            write_multi_vectors(source.documents, documents_, documents_.type());
-        }
-        source.qrels = o_.qrels;
-        source.queries = scratch / "queries.safetensors";
+        source.document_set = documents_;
+        if (!o_.qrels.empty()) source.judgements = judgements_;
         fit_options.preset = preset;
         fit_options.output = scratch / "model.safetensors";
         fit_options.threads = o_.threads;
@@ -190,7 +184,7 @@ private:
             std::vector<std::size_t> others;
             for (std::size_t q = 0; q < queries_.size(); ++q)
                 if (half_[q] != h) others.push_back(q);
-            write_multi_vectors(source.queries, queries_.subset(others), queries_.type());
+            source.query_set = queries_.subset(others);
             fit_options.sources = {source};
             fit(fit_options);
             models_[h] = load_model(fit_options.output);
@@ -226,7 +220,6 @@ private:
     const AdviseOptions& o_;
     MultiVectorSet documents_, queries_;
     Judgements judgements_;
-    bool sampled_ = false;
     std::vector<std::size_t> half_;  ///< which model judges a query
     std::vector<Model> models_;
     std::vector<Recipe> recipes_;

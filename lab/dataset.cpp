@@ -73,8 +73,8 @@ Judgements only(const Judgements& judgements, const MultiVectorSet& queries) {
 
 class Loader {
 public:
-    Loader(const DatasetSource& source, const DatasetLimits& limits, const fs::path& work, std::size_t threads)
-        : limits_(limits), folder_(work / source.name), threads_(threads), data_(std::make_unique<Dataset>()) {
+    Loader(const DatasetSource& source, const DatasetLimits& limits, std::size_t threads)
+        : limits_(limits), threads_(threads), data_(std::make_unique<Dataset>()) {
         data_->source = source;
     }
 
@@ -101,7 +101,7 @@ public:
         if (test_.queries.dim() != data_->documents.dim())
             fail(ErrorCode::invalid_argument, "{}: dimension of queries: expected {}, found {}", s.name,
                  data_->documents.dim(), test_.queries.dim());
-        write_files(given);
+        describe_training();
         finish();
         return std::move(data_);
     }
@@ -122,7 +122,6 @@ private:
                 kept.merge(relevant_documents(side->judgements, side->queries.id(q), data_->documents));
         for (std::size_t i = 0; i < data_->documents.size() && kept.size() < limits_.documents; ++i) kept.insert(i);
         data_->documents = data_->documents.subset(std::vector<std::size_t>(kept.begin(), kept.end()));
-        limited_ = true;
     }
 
     // The paper's: 30% of the documents and every query about them are the evaluation side. Where that leaves a
@@ -155,31 +154,14 @@ private:
         test_.take(all_, test);
     }
 
-    // `fit` reads files: the originals where nothing was cut, copies of what is left otherwise.
-    void write_files(bool given) {
+    void describe_training() {
         FitSource& t = data_->training;
-        const DatasetSource& s = data_->source;
-        t.name = s.name;
-        t.role = s.role;
-        t.documents = s.documents;
-        t.queries = s.train_queries;
-        t.qrels = s.train_qrels;
-        if (given && !limited_ && limits_.train_queries == 0) return;
-        std::error_code error;
-        fs::create_directories(folder_, error);
-        if (error) fail(ErrorCode::io, "{}: cannot create: {}", folder_.string(), error.message());
-        if (limited_) {
-            t.documents = folder_ / "limited_docs.safetensors";
-            write_multi_vectors(t.documents, data_->documents, data_->documents.type());
-        }
-        t.queries.clear();
-        t.qrels.clear();
+        t.name = data_->source.name;
+        t.role = data_->source.role;
+        t.document_set = data_->documents;
         if (train_.queries.size() == 0) return;
-        t.queries = folder_ / "side_train_queries.safetensors";
-        write_multi_vectors(t.queries, train_.queries, train_.queries.type());
-        if (!train_.judged) return;
-        t.qrels = folder_ / "side_train_qrels.tsv";
-        write_qrels(t.qrels, only(train_.judgements, train_.queries));
+        t.query_set = train_.queries;
+        if (train_.judged) t.judgements = only(train_.judgements, train_.queries);
     }
 
     void finish() {
@@ -225,8 +207,8 @@ private:
         std::string text = d.split + (d.labels ? " labels" : " no labels");
         const auto add = [&](const MultiVectorSet& set) {
             const VectorsView v = set.all_vectors();
-            text += " " + hash_hex(std::span(static_cast<const std::byte*>(v.data), v.bytes()));
-            text += " " + hash_hex(std::as_bytes(set.offsets()));
+            text += hash_hex(std::span(static_cast<const std::byte*>(v.data), v.bytes()));
+            text += hash_hex(std::as_bytes(set.offsets()));
         };
         for (const MultiVectorSet* set : {&d.documents, &d.train, &d.test}) add(*set);
         for (const auto& r : d.relevance) {
@@ -242,18 +224,16 @@ private:
     }
 
     DatasetLimits limits_;
-    fs::path folder_;
     std::size_t threads_;
     std::unique_ptr<Dataset> data_;
     Side all_, train_, test_;
-    bool limited_ = false;
 };
 
 }  // namespace
 
 std::unique_ptr<Dataset> load_dataset(const DatasetSource& source, const DatasetLimits& limits, const fs::path& work,
                                       std::size_t threads, const Progress& progress) {
-    return Loader(with_files(source, work, threads, progress), limits, work, threads).load();
+    return Loader(with_files(source, work, threads, progress), limits, threads).load();
 }
 
 }  // namespace marginmerge::lab

@@ -47,7 +47,7 @@ struct Dataset {
     std::string split;        ///< "given", "documents", "queries": how the sides were divided
     bool labels = true;       ///< false: the full index's best ten count as relevant
     double hold_out = 0;      ///< what `fit` must be told for the same division of documents
-    FitSource training;       ///< files for `fit`
+    FitSource training;       ///< the training side for `fit`
 
     MultiVectorSet documents;
     MultiVectorSet train, test;                            ///< queries

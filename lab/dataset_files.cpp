@@ -141,7 +141,7 @@ DatasetSource with_files(DatasetSource source, const fs::path& work, std::size_t
         const fs::path folder = work / source.name;
         std::string stamp = version();
         for (const char* file : {"ps.pt", "qs.pt", "meta.json"})
-            if (fs::exists(source.cache / file)) stamp += " " + file_fingerprint(source.cache / file);
+            if (fs::exists(source.cache / file)) stamp += file_fingerprint(source.cache / file);
         const auto current = [&] {
             if (!is_ready(folder)) return false;
             return read_json((folder / "ready").string()).value("stamp", "") == stamp;

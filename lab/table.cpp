@@ -117,7 +117,7 @@ std::string to_latex(const Table& t) {
         out += "\\\\\n" + rules + "\n";
     }
     out += latex_escape(t.head);
-    for (const auto& c : t.columns) out += " & " + latex_escape(c);
+    for (const auto& c : t.columns) out += fmt::format(" & {}", latex_escape(c));
     out += " \\\\\n\\midrule\n";
     for (const auto& row : t.rows) {
         if (row.band) {
