@@ -173,6 +173,7 @@ private:
             const auto relevant = relevant_documents(train_.judgements, d.train.id(q), d.documents);
             d.train_relevant.emplace_back(relevant.begin(), relevant.end());
         }
+        if (!train_.judged && d.train.size() > 0) teach();
         constexpr VectorCode codes[] = {VectorCode::f32, VectorCode::f16, VectorCode::int8, VectorCode::bits};
         d.queries = std::make_unique<CodedQueries>(d.test, codes);
         const VectorCode plain[] = {VectorCode::f32};
@@ -189,6 +190,16 @@ private:
         }
         measure_redundancy();
         fingerprint();
+    }
+
+    // Unjudged training queries: the full index's best page is what they are about, as `fit` has it.
+    void teach() {
+        Dataset& d = *data_;
+        const VectorCode plain[] = {VectorCode::f32};
+        const CodedQueries queries(d.train, plain);
+        const Matrix scores = std::move(
+            score_made_pages(d.documents.size(), whole_pages(d.documents), queries, plain, threads_).front().scores);
+        for (std::size_t q = 0; q < d.train.size(); ++q) d.train_relevant[q] = rank_pages(scores.view().row_span(q), 1);
     }
 
     void measure_redundancy() {

@@ -78,6 +78,10 @@ private:
             if (method.kind != "compress") continue;
             Table::Row row{method.label, {}, false, method.ours};
             for (const auto& data : bench_.datasets()) {
+                if (model_needs(method).any && !bench_.model(*data, method, settings())) {
+                    row.cells.push_back({"–", {}});
+                    continue;
+                }
                 const RunInputs in = bench_.inputs(*data, method, settings());
                 static const Model none;
                 row.cells.push_back(

@@ -169,9 +169,9 @@ void note_skipped(const Workbench& bench, const Grid& grid, StudyOutput& output)
                 const auto subset = figures[d].extra.find("subset");
                 if (subset != figures[d].extra.end() && subset->second < 1 &&
                     said.insert(method.id + name + "subset").second)
-                    output.notes.push_back(fmt::format(
-                        "{} on {}: covers {:.1f}% of the documents; judged on those and left out of averages",
-                        method.label, name, 100 * subset->second));
+                    output.notes.push_back(
+                        fmt::format("{} on {}: covers {:.1f}% of the documents and is judged on those", method.label,
+                                    name, 100 * subset->second));
             }
         }
     }

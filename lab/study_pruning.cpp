@@ -6,6 +6,7 @@
 
 #include "core/random.h"
 #include "lab/chart.h"
+#include "lab/feasible.h"
 #include "lab/grid.h"
 #include "lab/paper.h"
 
@@ -179,14 +180,18 @@ private:
         chart.reference = 0;
         for (std::size_t m = 1; m < methods.size(); ++m)
             chart.lines.push_back({methods[m].label, {}, {}, {}, {}, m - 1, false, false, {}});
+        std::vector<const Dataset*> taught;
+        for (const auto& data : bench_.datasets())
+            if (why_not(*data, methods.back()).empty()) taught.push_back(data.get());
+        if (taught.empty()) return;
         // values[size][method][dataset]: observations over seeds and queries. Scores are made once for all sizes.
         std::vector<std::vector<std::vector<std::vector<double>>>> values(
-            sizes.size(), {methods.size(), std::vector<std::vector<double>>(bench_.datasets().size())});
+            sizes.size(), {methods.size(), std::vector<std::vector<double>>(taught.size())});
         for (std::size_t m = 0; m < methods.size(); ++m)
-            for (std::size_t d = 0; d < bench_.datasets().size(); ++d)
+            for (std::size_t d = 0; d < taught.size(); ++d)
                 for (const auto seed : spec_.seeds)
                     for (std::size_t i = 0; i < sizes.size(); ++i) {
-                        const auto one = pool_ndcg(*bench_.datasets()[d], methods[m], seed, sizes[i], keep);
+                        const auto one = pool_ndcg(*taught[d], methods[m], seed, sizes[i], keep);
                         values[i][m][d].insert(values[i][m][d].end(), one.begin(), one.end());
                     }
         for (const auto& m : methods) t.rows.push_back({m.label, {}, false, false});
@@ -196,8 +201,8 @@ private:
             for (std::size_t m = 0; m < methods.size(); ++m) {
                 double sum = 0;
                 std::vector<Paired> pairs;
-                for (std::size_t d = 0; d < bench_.datasets().size(); ++d) {
-                    sum += mean(values[i][m][d]) / static_cast<double>(bench_.datasets().size());
+                for (std::size_t d = 0; d < taught.size(); ++d) {
+                    sum += mean(values[i][m][d]) / static_cast<double>(taught.size());
                     pairs.push_back({values[i][0][d], values[i][m][d]});
                 }
                 t.rows[m].cells.push_back({short_number(sum), {}});
@@ -215,7 +220,7 @@ private:
         panels_.push_back(line_panel(chart));
         for (std::size_t m = 1; m < methods.size(); ++m) {
             std::vector<Paired> growth;
-            for (std::size_t d = 0; d < bench_.datasets().size(); ++d) {
+            for (std::size_t d = 0; d < taught.size(); ++d) {
                 Paired p;
                 for (std::size_t i = 0; i < values[0][0][d].size(); ++i) {
                     p.a.push_back(values.back()[0][d][i] - values.back()[m][d][i]);
@@ -248,9 +253,10 @@ private:
         chart.x_title = "winner coverage";
         chart.y_title = "nDCG@5 / full index";
         const auto average = [&](const std::string& id, double keep, bool coverage) {
-            double sum = 0;
-            for (const auto& f : grid.at(id, keep)) sum += coverage ? f.extra.at("winner_coverage") : f.retention();
-            return sum / static_cast<double>(bench_.datasets().size());
+            std::vector<double> values;
+            for (const auto& f : grid.at(id, keep))
+                if (f.there()) values.push_back(coverage ? f.extra.at("winner_coverage") : f.retention());
+            return mean(values);
         };
         for (const auto& m : grid.methods()) {
             Table::Row row{m.label, {}, false, false};

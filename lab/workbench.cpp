@@ -1,6 +1,7 @@
 #include "lab/workbench.h"
 
 #include "core/fail.h"
+#include "lab/feasible.h"
 
 namespace marginmerge::lab {
 
@@ -91,9 +92,10 @@ std::shared_ptr<const RunResult> Workbench::run(const Dataset& data, const Metho
             ++reused_;
         } else {
             auto made = std::make_shared<RunResult>();
+            made->skipped = why_not(data, method);
             if (key.value("model", "") == "none")
                 made->skipped = "no training dataset of the same encoder";
-            else
+            else if (made->skipped.empty())
                 *made = run_method(method, inputs(data, method, s));
             store_.save(complete, made->to_json());
             result = made;
@@ -101,10 +103,10 @@ std::shared_ptr<const RunResult> Workbench::run(const Dataset& data, const Metho
         }
         if (progress_) progress_({"lab " + study_, "runs", computed_ + reused_, 0, data.name() + " " + method.id});
     }
-    // Seeds that share one result are one run, but each seed of a table stands in its CSV.
-    const std::string record = name + fmt::format(" {} {} {}", data.name(), method.id, asked.seed);
+    // Seeds that share one result are one run, and one line of the CSV.
+    const std::string record = fmt::format("{} {} {} {}", name, data.name(), method.id, s.leave_out);
     if (recorded_.emplace(record, records_.size()).second)
-        records_.push_back({data.name(), method.id, asked, name, result});
+        records_.push_back({data.name(), method.id, s, name, result});
     return result;
 }
 
