@@ -33,8 +33,8 @@ struct RunInputs {
     const Dataset& data;
     const Model* model = nullptr;        ///< for compress methods that need one
     const Selector* selector = nullptr;  ///< for select methods
-    Recipe recipe;                       ///< for compress methods; budget and seed are set
-    Budget budget;
+    Recipe recipe{};                     ///< for compress methods; budget and seed are set
+    Budget budget{};
     VectorCode code = VectorCode::f32;
     std::uint64_t seed = 42;
     std::size_t threads = 0;

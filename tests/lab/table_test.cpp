@@ -64,13 +64,13 @@ TEST(Paper, CellsByDatasetMethodAndBackbone) {
 
 TEST(Findings, VerdictsFollowTheInterval) {
     using V = Finding::Verdict;
-    EXPECT_EQ(judge({0.02, 0.01, 0.03, true}, Test::greater), V::holds);
-    EXPECT_EQ(judge({0.02, -0.01, 0.03, false}, Test::greater), V::open);
-    EXPECT_EQ(judge({-0.02, -0.03, -0.01, true}, Test::greater), V::fails);
-    EXPECT_EQ(judge({-0.02, -0.03, -0.01, true}, Test::less), V::holds);
-    EXPECT_EQ(judge({0, -0.004, 0.004, false}, Test::at_least), V::holds);
-    EXPECT_EQ(judge({0, -0.009, 0.009, false}, Test::equal), V::holds);
-    EXPECT_EQ(judge({0.05, 0.03, 0.07, true}, Test::equal), V::fails);
+    EXPECT_EQ(judge({0.02, 0.01, 0.03, true}, lab::Test::greater), V::holds);
+    EXPECT_EQ(judge({0.02, -0.01, 0.03, false}, lab::Test::greater), V::open);
+    EXPECT_EQ(judge({-0.02, -0.03, -0.01, true}, lab::Test::greater), V::fails);
+    EXPECT_EQ(judge({-0.02, -0.03, -0.01, true}, lab::Test::less), V::holds);
+    EXPECT_EQ(judge({0, -0.004, 0.004, false}, lab::Test::at_least), V::holds);
+    EXPECT_EQ(judge({0, -0.009, 0.009, false}, lab::Test::equal), V::holds);
+    EXPECT_EQ(judge({0.05, 0.03, 0.07, true}, lab::Test::equal), V::fails);
 }
 
 TEST(Chart, StandsAloneAndFollowsTheReadersScheme) {
