@@ -35,8 +35,6 @@ void register_evaluate(CLI::App& app);
 void register_index(CLI::App& app);
 void register_export(CLI::App& app);
 void register_explain(CLI::App& app);
-void register_advise(CLI::App& app);
-void register_lab(CLI::App& app);
 void register_synth(CLI::App& app);
 
 }  // namespace marginmerge::cli

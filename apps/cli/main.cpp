@@ -7,6 +7,7 @@
 #include "cluster.h"
 #include "command.h"
 #include "core/fail.h"
+#include "lab_commands.h"
 #include "marginmerge/core/error.h"
 #include "marginmerge/core/version.h"
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "command.h"
+#include "lab_commands.h"
 
 namespace marginmerge::cli {
 

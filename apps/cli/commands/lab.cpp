@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "command.h"
 #include "lab/resources.h"
+#include "lab_commands.h"
 
 namespace marginmerge::cli {
 
