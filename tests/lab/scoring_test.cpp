@@ -16,7 +16,9 @@ double sum(const std::vector<double>& values) { return std::accumulate(values.be
 
 class Scoring : public testing::Test {
 protected:
-    Scoring() : data_(load_dataset(dataset_source(std::string(MARGINMERGE_TEST_DATA) + "/lab_caches/ArxivQA"), {}, work_.path(), 2)) {}
+    Scoring()
+        : data_(load_dataset(dataset_source(std::string(MARGINMERGE_TEST_DATA) + "/lab_caches/ArxivQA"), {},
+                             work_.path(), 2)) {}
 
     RunResult run(const nlohmann::json& method, double keep) {
         const Method m = parse_method(method);
@@ -47,7 +49,8 @@ TEST_F(Scoring, TheFullIndexDiffersFromItselfInNothing) {
 TEST_F(Scoring, BudgetsAreKept) {
     const RunResult r = run("random", 0.1);
     double expected = 0;
-    for (std::size_t p = 0; p < data_->documents.size(); ++p) expected += std::ceil(0.1 * static_cast<double>(data_->documents.vectors_of(p)));
+    for (std::size_t p = 0; p < data_->documents.size(); ++p)
+        expected += std::ceil(0.1 * static_cast<double>(data_->documents.vectors_of(p)));
     EXPECT_DOUBLE_EQ(r.vectors, expected / static_cast<double>(data_->documents.size()));
     EXPECT_DOUBLE_EQ(r.bytes, r.vectors * 16 * 4);
     EXPECT_EQ(run("single", 0.1).vectors, 1);
