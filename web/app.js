@@ -51,7 +51,7 @@ $("theme").onclick = () => {
 
 // ---- what the server offers
 
-const views = () => state.stats.views;
+const views = () => state.stats?.views ?? [];  // nothing yet before the server has answered
 const currentView = () => views()[state.view];
 function baselineView() {
   const all = views();
@@ -116,6 +116,7 @@ async function loadFields() {
 // ---- the address keeps query, view and open page, so that it can be shared
 
 function writeAddress() {
+  if (!state.stats) return;  // a click before the first answer must not overwrite what start() is about to read
   const p = new URLSearchParams();
   if (state.tab === "collection") p.set("tab", "collection");
   if (state.query?.example) p.set("example", state.query.example);
