@@ -260,6 +260,7 @@ Json Service::explain(const ExplainRequest& request) {
     const auto at = view.index->find(request.id);
     if (!position || !at) throw ApiError(404, "page_not_found", "no page '" + request.id + "'");
     Json out = explain_page(view, *at, queries.vectors(0), request.similarities);
+    borrow_places(out, *s);
     if (!request.query.texts.empty()) {
         const auto tokens = encode_text(request.query.texts[0]).tokens;
         for (std::size_t i = 0; i < tokens.size() && i < out["tokens"].size(); ++i)
@@ -357,6 +358,7 @@ Json Service::page(const std::string& id) const {
     if (!at) throw ApiError(404, "page_not_found", "no page '" + id + "'");
     Json out = page_json(*s->index, *at);
     add_clusters(out, *s->index, *at);
+    borrow_places(out, *s);
     add_asset_flags(out, *s->index, *at);
     return out;
 }

@@ -135,6 +135,18 @@ void add_clusters(Json& page, const Index& index, std::size_t position) {
     page["owner"] = owner;
 }
 
+void borrow_places(Json& page, const Snapshot& snapshot) {
+    if (!page["boxes"].is_null() || !page["grid"].is_null()) return;
+    for (const View& view : snapshot.views) {
+        if (view.kind != View::Kind::full || view.index == snapshot.index) continue;
+        const auto at = view.index->find(page["id"].get<std::string>());
+        if (!at) continue;
+        page["boxes"] = boxes_json(view.index->boxes(*at), page["owner"].size());
+        const PatchGrid grid = view.index->grid(*at);
+        if (grid.known()) page["grid"] = Json{grid.columns, grid.rows};
+    }
+}
+
 Json explain_page(const View& view, std::size_t position, VectorsView query, bool similarities) {
     const Index& index = *view.index;
     Matrix stored = view.options.full ? to_float(index.full_vectors(position)) : index.vectors(position);

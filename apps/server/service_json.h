@@ -18,6 +18,9 @@ std::string metadata_text(std::string_view metadata, const char* field);
 nlohmann::ordered_json page_json(const Index& index, std::size_t position);
 /// Adds "owner" and "boxes": which representative stands for which patch, and where patches lie.
 void add_clusters(nlohmann::ordered_json& page, const Index& index, std::size_t position);
+/// A compressed file knows which patch belongs to which representative, not where patches lie: fills
+/// "boxes" and "grid" of a page from the full pages that are served beside it.
+void borrow_places(nlohmann::ordered_json& page, const Snapshot& snapshot);
 nlohmann::ordered_json view_json(const View& view);
 nlohmann::ordered_json vectors_json(VectorsView vectors);
 nlohmann::ordered_json overview_json(const Overview& overview);

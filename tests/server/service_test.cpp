@@ -89,6 +89,40 @@ TEST(Service, ExplanationAddsUpInEveryView) {
     }
 }
 
+// Pages encoded from text have boxes, which a compressed file does not carry: the full pages served beside it do.
+TEST(Service, PlacesComeFromTheFullPagesWhenTheIndexHasNone) {
+    const Corpus corpus;
+    const MultiVectorSet full = read_multi_vectors(corpus.directory / "full.safetensors");
+    std::vector<float> boxes;
+    for (std::size_t i = 0; i < full.total_vectors(); ++i) {
+        const float left = 0.01F * static_cast<float>(i % 16);
+        boxes.insert(boxes.end(), {left, 0.25F, left + 0.01F, 0.5F});
+    }
+    MultiVectorParts parts;
+    parts.vectors = full.all_vectors();
+    parts.offsets = full.offsets();
+    for (std::size_t i = 0; i < full.size(); ++i) parts.ids.push_back(full.id(i));
+    parts.boxes = boxes;
+    const MultiVectorSet boxed(std::move(parts), "boxed");
+    write_multi_vectors(corpus.directory / "boxed.safetensors", boxed, ScalarType::f32);
+    write_multi_vectors(corpus.directory / "bare.safetensors", Corpus::compressed(full, Corpus::kept, false),
+                        ScalarType::f32);
+    ServiceOptions options = corpus.options();
+    options.sources.index = corpus.directory / "bare.safetensors";
+    options.sources.full.clear();
+    EXPECT_TRUE(Service(options).page("page-3")["boxes"].is_null());
+    options.sources.full = corpus.directory / "boxed.safetensors";
+    Service service(std::move(options));
+    ExplainRequest request;
+    request.query.examples = {"q2"};
+    request.id = "page-3";
+    for (const auto& page : {service.page("page-3"), service.explain(request)}) {
+        ASSERT_EQ(page["boxes"].size(), Corpus::patches);
+        EXPECT_NEAR(page["boxes"][5][0].get<double>(), 0.05, 1e-6);
+        EXPECT_NEAR(page["boxes"][5][3].get<double>(), 0.5, 1e-6);
+    }
+}
+
 TEST(Service, FiltersHoldInEveryView) {
     const Corpus corpus;
     Service service(corpus.options());

@@ -56,7 +56,7 @@ struct Corpus {
     }
 
     /// Means of consecutive patches, `kept` for each page.
-    static MultiVectorSet compressed(const MultiVectorSet& all, std::size_t kept) {
+    static MultiVectorSet compressed(const MultiVectorSet& all, std::size_t kept, bool with_grid = true) {
         struct Storage {
             Matrix vectors;
             std::vector<std::int64_t> offsets{0}, source_offsets{0};
@@ -84,7 +84,7 @@ struct Corpus {
         parts.offsets = s->offsets;
         parts.source_offsets = s->source_offsets;
         parts.owner = s->owner;
-        parts.grid = s->grid;
+        if (with_grid) parts.grid = s->grid;
         parts.storage = s;
         return MultiVectorSet(std::move(parts), "compressed");
     }
