@@ -35,8 +35,13 @@ std::string zip_bytes(const std::vector<ZipItem>& items) {
     zip_source_keep(buffer);
     for (const auto& item : items) {
         zip_source_t* data = zip_source_buffer(archive, item.data.data(), item.data.size(), 0);
-        const auto index = static_cast<zip_uint64_t>(zip_file_add(archive, item.name.c_str(), data, ZIP_FL_ENC_UTF_8));
-        zip_set_file_compression(archive, index, item.deflate ? ZIP_CM_DEFLATE : ZIP_CM_STORE, 9);
+        const zip_int64_t index = zip_file_add(archive, item.name.c_str(), data, ZIP_FL_ENC_UTF_8);
+        if (index < 0) {  // a name the archive cannot hold
+            zip_source_free(data);
+            continue;
+        }
+        zip_set_file_compression(archive, static_cast<zip_uint64_t>(index),
+                                 item.deflate ? ZIP_CM_DEFLATE : ZIP_CM_STORE, 9);
     }
     if (zip_close(archive) != 0) throw std::runtime_error("cannot write a zip archive");
     std::string bytes;
