@@ -1,9 +1,9 @@
 #include "lab/lab.h"
 
 #include <algorithm>
-#include <chrono>
 #include <set>
 
+#include "core/clock.h"
 #include "core/fail.h"
 #include "io/atomic_file.h"
 #include "lab/output.h"
@@ -57,7 +57,7 @@ std::vector<DatasetSource> sources(const LabOptions& options) {
 }  // namespace
 
 LabReport run_lab(const LabOptions& options) {
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = Clock::now();
     if (options.output.empty()) fail(ErrorCode::invalid_argument, "lab: expected an output folder, found none");
     if (!options.documents.empty() && options.queries.empty())
         fail(ErrorCode::invalid_argument, "--docs: expected --queries with it, found none");
@@ -95,7 +95,7 @@ LabReport run_lab(const LabOptions& options) {
     report.html = options.output / "report.html";
     report.computed = bench.computed();
     report.reused = bench.reused();
-    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    report.seconds = seconds_since(start);
     return report;
 }
 

@@ -1,12 +1,13 @@
 #include "lab/scoring.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <numeric>
 #include <set>
 
+#include "core/clock.h"
 #include "core/fail.h"
+#include "core/order.h"
 #include "core/parallel.h"
 #include "core/random.h"
 #include "io/multi_vector_file.h"
@@ -164,13 +165,7 @@ Scored structural(const RunInputs& in) {
             return;
         }
         const Matrix s = to_float(scores.vectors(at[p]));
-        std::vector<std::int32_t> order(v.rows());
-        std::iota(order.begin(), order.end(), 0);
-        std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) {
-            return s(static_cast<std::size_t>(a), 0) > s(static_cast<std::size_t>(b), 0);
-        });
-        order.resize(in.budget.count(v.rows()));
-        page = rows_of(v, order);
+        page = rows_of(v, largest(s.view().flat(), in.budget.count(v.rows())));
     });
     out.trial = std::move(made.trial);
     const auto count = static_cast<double>(std::count(out.present.begin(), out.present.end(), 1));
@@ -263,10 +258,10 @@ RunResult RunResult::from_json(const nlohmann::json& j) {
 }
 
 RunResult run_method(const Method& method, const RunInputs& in) {
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = Clock::now();
     RunResult result;
     Scored scored = score(method, in);
-    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    result.seconds = seconds_since(start);
     result.skipped = scored.skipped;
     if (!result.skipped.empty()) return result;
     const auto pages = static_cast<double>(in.data.documents.size());

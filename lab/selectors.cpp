@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <numeric>
 
 #include "core/fail.h"
+#include "core/order.h"
 #include "core/random.h"
 #include "kernels/convert.h"
 #include "lab/logistic.h"
@@ -19,16 +19,6 @@ namespace {
 
 constexpr std::size_t most_pages = 300;   // training pages a selector looks at
 constexpr std::size_t most_rows = 40000;  // patches a regression is fitted to
-
-std::vector<std::int32_t> highest(std::span<const double> values, std::size_t k) {
-    std::vector<std::int32_t> order(values.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
-        return values[static_cast<std::size_t>(a)] > values[static_cast<std::size_t>(b)];
-    });
-    order.resize(std::min(k, order.size()));
-    return order;
-}
 
 std::vector<std::int32_t> by_rule(const char* rule, ConstMatrix v, std::size_t k, std::uint64_t seed) {
     AnchorWorkspace workspace;
@@ -61,7 +51,7 @@ public:
         const Matrix x = selector_features(v);
         std::vector<double> distinct(v.rows);
         for (std::size_t i = 0; i < v.rows; ++i) distinct[i] = -x(i, 1);  // mean similarity to the others
-        return highest(distinct, k);
+        return largest<double>(distinct, k);
     }
 };
 
@@ -85,8 +75,8 @@ public:
         const Matrix x = inputs_of(v, embedding_);
         std::vector<double> value(v.rows);
         for (std::size_t i = 0; i < v.rows; ++i) value[i] = score_(x.view().row_span(i));
-        if (pool_ <= 1) return highest(value, k);
-        auto pool = highest(value, std::min(v.rows, pool_ * k));
+        if (pool_ <= 1) return largest<double>(value, k);
+        auto pool = largest<double>(value, std::min(v.rows, pool_ * k));
         Matrix likely(pool.size(), v.cols);
         for (std::size_t i = 0; i < pool.size(); ++i)
             std::copy_n(v.row(static_cast<std::size_t>(pool[i])), v.cols, likely.row(i));

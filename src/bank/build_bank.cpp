@@ -1,13 +1,13 @@
 #include "marginmerge/bank/build_bank.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <functional>
 #include <numeric>
 #include <unordered_set>
 
 #include "bank/kmeans.h"
+#include "core/clock.h"
 #include "core/fail.h"
 #include "core/random.h"
 #include "kernels/convert.h"
@@ -120,14 +120,14 @@ PrototypeBank cluster(const Tokens& tokens, const BankOptions& o, const Progress
 PrototypeBank build(std::span<const std::int64_t> offsets, std::size_t dim, const std::vector<char>& skip,
                     const std::function<void(Chosen, float*)>& copy, const BankOptions& options,
                     const Progress& progress, BankReport* report) {
-    const auto started = std::chrono::steady_clock::now();
+    const auto started = Clock::now();
     BankReport own;
     BankReport& r = report != nullptr ? *report : own;
     r = {};
     const Tokens tokens = gather(choose_tokens(offsets, skip, options), dim, copy);
     PrototypeBank bank = cluster(tokens, options, progress, r);
     r.excluded = static_cast<std::size_t>(std::count(skip.begin(), skip.end(), 1));
-    r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    r.seconds = seconds_since(started);
     return bank;
 }
 

@@ -1,7 +1,10 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <span>
+#include <utility>
 
 namespace marginmerge {
 
@@ -29,6 +32,11 @@ public:
         const double u = 1.0 - uniform();
         const double v = uniform();
         return std::sqrt(-2.0 * std::log(u)) * std::cos(6.283185307179586 * v);
+    }
+
+    template <class T>
+    void shuffle(std::span<T> values) {
+        for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[below(i)]);
     }
 
 private:

@@ -124,18 +124,18 @@ private:
     }
 };
 
-const ClickHouseRest rest_dialect;
+const ClickHouseRest clickhouse_rest;
 
 class ClickHouse : public ExportTarget {
 public:
     std::string_view name() const override { return "clickhouse"; }
     std::string_view summary() const override { return "ClickHouse: Array(Array(Float32)) in Native blocks"; }
-    const RestDialect* rest() const override { return &rest_dialect; }
+    const RestDialect* rest() const override { return &clickhouse_rest; }
     // arrayMax of nothing is 0, not minus infinity: such a page would rank among the others.
     TargetLimits limits() const override { return {.empty_pages = false}; }
 
     std::unique_ptr<PageWriter> open(const ExportPlan& plan, const std::filesystem::path& folder) const override {
-        return joined_file(rest_dialect, plan, folder / "pages.native");
+        return joined_file(clickhouse_rest, plan, folder / "pages.native");
     }
 
     TextFiles texts(const ExportPlan& plan) const override {

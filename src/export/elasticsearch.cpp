@@ -28,17 +28,17 @@ public:
     }
 };
 
-const ElasticsearchRest rest_dialect;
+const ElasticsearchRest elasticsearch_rest;
 
 class Elasticsearch : public ExportTarget {
 public:
     std::string_view name() const override { return "elasticsearch"; }
     std::string_view summary() const override { return "Elasticsearch 9: rank_vectors, bulk NDJSON, maxSimDotProduct"; }
-    const RestDialect* rest() const override { return &rest_dialect; }
+    const RestDialect* rest() const override { return &elasticsearch_rest; }
     TargetLimits limits() const override { return {.dim = 4096, .id_bytes = 512, .empty_pages = false}; }
 
     std::unique_ptr<PageWriter> open(const ExportPlan& plan, const std::filesystem::path& folder) const override {
-        return batch_files(rest_dialect, plan, folder / "data", "bulk", "ndjson");
+        return batch_files(elasticsearch_rest, plan, folder / "data", "bulk", "ndjson");
     }
 
     TextFiles texts(const ExportPlan& plan) const override {
@@ -59,7 +59,7 @@ public:
         TextFiles files = bulk::scripts(plan, "ELASTICSEARCH_URL");
         files["README.md"] = readme_text(plan, readme);
         files["expected.tsv"] = expected_text(plan);
-        files["index.json"] = rest_dialect.index_json(plan).dump(2) + "\n";
+        files["index.json"] = elasticsearch_rest.index_json(plan).dump(2) + "\n";
         files["query.json"] = bulk::query_json(plan, "maxSimDotProduct(params.query_vector, 'vectors') + params.offset",
                                                "query_vector", {});
         return files;

@@ -116,19 +116,19 @@ private:
     }
 };
 
-const MilvusRest rest_dialect;
+const MilvusRest milvus_rest;
 
 class Milvus : public ExportTarget {
 public:
     std::string_view name() const override { return "milvus"; }
     std::string_view summary() const override { return "Milvus 2.6.4+: an array of structs, MAX_SIM_IP"; }
-    const RestDialect* rest() const override { return &rest_dialect; }
+    const RestDialect* rest() const override { return &milvus_rest; }
     TargetLimits limits() const override {
         return {.dim = 32768, .page_vectors = most_structs, .id_bytes = 1024, .empty_pages = false};
     }
 
     std::unique_ptr<PageWriter> open(const ExportPlan& plan, const std::filesystem::path& folder) const override {
-        return batch_files(rest_dialect, plan, folder / "data", "entities", "json");
+        return batch_files(milvus_rest, plan, folder / "data", "entities", "json");
     }
 
     TextFiles texts(const ExportPlan& plan) const override {

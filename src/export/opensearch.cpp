@@ -28,17 +28,17 @@ public:
     }
 };
 
-const OpenSearchRest rest_dialect;
+const OpenSearchRest opensearch_rest;
 
 class OpenSearch : public ExportTarget {
 public:
     std::string_view name() const override { return "opensearch"; }
     std::string_view summary() const override { return "OpenSearch 3.3+: an object field and lateInteractionScore"; }
-    const RestDialect* rest() const override { return &rest_dialect; }
+    const RestDialect* rest() const override { return &opensearch_rest; }
     TargetLimits limits() const override { return {.id_bytes = 512, .empty_pages = false}; }
 
     std::unique_ptr<PageWriter> open(const ExportPlan& plan, const std::filesystem::path& folder) const override {
-        return batch_files(rest_dialect, plan, folder / "data", "bulk", "ndjson");
+        return batch_files(opensearch_rest, plan, folder / "data", "bulk", "ndjson");
     }
 
     TextFiles texts(const ExportPlan& plan) const override {
@@ -57,7 +57,7 @@ public:
         TextFiles files = bulk::scripts(plan, "OPENSEARCH_URL");
         files["README.md"] = readme_text(plan, readme);
         files["expected.tsv"] = expected_text(plan);
-        files["index.json"] = rest_dialect.index_json(plan).dump(2) + "\n";
+        files["index.json"] = opensearch_rest.index_json(plan).dump(2) + "\n";
         files["query.json"] = bulk::query_json(
             plan,
             "lateInteractionScore(params.query_vectors, 'vectors', params._source, params.space_type) + params.offset",

@@ -61,17 +61,17 @@ public:
     }
 };
 
-const QdrantRest rest_dialect;
+const QdrantRest qdrant_rest;
 
 class Qdrant : public ExportTarget {
 public:
     std::string_view name() const override { return "qdrant"; }
     std::string_view summary() const override { return "Qdrant: multivector points, max_sim over dot products"; }
-    const RestDialect* rest() const override { return &rest_dialect; }
+    const RestDialect* rest() const override { return &qdrant_rest; }
     TargetLimits limits() const override { return {.dim = 65536, .page_floats = 1'048'576, .empty_pages = false}; }
 
     std::unique_ptr<PageWriter> open(const ExportPlan& plan, const std::filesystem::path& folder) const override {
-        return batch_files(rest_dialect, plan, folder / "data", "points", "json");
+        return batch_files(qdrant_rest, plan, folder / "data", "points", "json");
     }
 
     TextFiles texts(const ExportPlan& plan) const override {

@@ -98,7 +98,7 @@ public:
     }
 };
 
-const VespaRest rest_dialect;
+const VespaRest vespa_rest;
 
 // Lines for `vespa feed`: {"put": "id:NAMESPACE:TYPE::ID", "fields": {…}}.
 class FeedDialect : public RestDialect {
@@ -188,7 +188,7 @@ public:
     std::string_view summary() const override {
         return "Vespa: application package and feed, float and packed-bit tensors";
     }
-    const RestDialect* rest() const override { return &rest_dialect; }
+    const RestDialect* rest() const override { return &vespa_rest; }
     TargetLimits limits() const override { return {.empty_pages = false}; }
 
     std::unique_ptr<PageWriter> open(const ExportPlan& plan, const std::filesystem::path& folder) const override {

@@ -83,17 +83,17 @@ public:
     }
 };
 
-const WeaviateRest rest_dialect;
+const WeaviateRest weaviate_rest;
 
 class Weaviate : public ExportTarget {
 public:
     std::string_view name() const override { return "weaviate"; }
     std::string_view summary() const override { return "Weaviate 1.29+: objects with a named multi-vector"; }
-    const RestDialect* rest() const override { return &rest_dialect; }
+    const RestDialect* rest() const override { return &weaviate_rest; }
     TargetLimits limits() const override { return {.dim = 65535, .empty_pages = false}; }
 
     std::unique_ptr<PageWriter> open(const ExportPlan& plan, const std::filesystem::path& folder) const override {
-        return batch_files(rest_dialect, plan, folder / "data", "objects", "json");
+        return batch_files(weaviate_rest, plan, folder / "data", "objects", "json");
     }
 
     TextFiles texts(const ExportPlan& plan) const override {

@@ -10,7 +10,7 @@ namespace {
 
 class ArrayDocuments : public VectorSource {
 public:
-    ArrayDocuments(std::unique_ptr<ByteReader> reader, ArrayInfo array, ArrayLabels labels, std::string source,
+    ArrayDocuments(std::unique_ptr<ByteStream> reader, ArrayInfo array, ArrayLabels labels, std::string source,
                    std::string kind)
         : reader_(std::move(reader)), array_(std::move(array)), labels_(std::move(labels)), source_(std::move(source)) {
         const std::size_t dimensions = array_.shape.size();
@@ -84,7 +84,7 @@ private:
         return {static_cast<std::int32_t>(columns), static_cast<std::int32_t>(rows)};
     }
 
-    std::unique_ptr<ByteReader> reader_;
+    std::unique_ptr<ByteStream> reader_;
     ArrayInfo array_;
     ArrayLabels labels_;
     std::string source_;
@@ -155,7 +155,7 @@ void check_document(std::uint64_t rows, std::uint64_t dim, DType type, const std
              source, what, max_document_rows, max_document_bytes, rows, dim);
 }
 
-std::unique_ptr<VectorSource> array_documents(std::unique_ptr<ByteReader> reader, ArrayInfo array, ArrayLabels labels,
+std::unique_ptr<VectorSource> array_documents(std::unique_ptr<ByteStream> reader, ArrayInfo array, ArrayLabels labels,
                                               const std::string& source, const std::string& kind) {
     if (!is_float(array.type))
         fail(ErrorCode::unsupported, "{}: vectors: expected F16, BF16, F32 or F64, found {}", source,

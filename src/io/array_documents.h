@@ -38,7 +38,7 @@ void check_document(std::uint64_t rows, std::uint64_t dim, DType type, const std
 
 /// The documents of one big array, 2-D [N,d] with bounds (without: one document) or 3-D [n,T,d]
 /// padded with zero rows. `reader` stands at the first element.
-std::unique_ptr<VectorSource> array_documents(std::unique_ptr<ByteReader> reader, ArrayInfo array, ArrayLabels labels,
+std::unique_ptr<VectorSource> array_documents(std::unique_ptr<ByteStream> reader, ArrayInfo array, ArrayLabels labels,
                                               const std::string& source, const std::string& kind);
 
 }  // namespace marginmerge

@@ -10,7 +10,7 @@ namespace marginmerge {
 
 namespace {
 
-class MemoryReader : public ByteReader {
+class MemoryReader : public ByteStream {
 public:
     MemoryReader(ByteSource source, std::size_t begin, std::size_t end)
         : source_(std::move(source)), position_(begin), released_(begin), end_(end) {}
@@ -60,7 +60,7 @@ void widen(std::span<const std::byte> bytes, std::vector<std::int64_t>& out, con
 
 }  // namespace
 
-std::unique_ptr<ByteReader> memory_reader(ByteSource source, std::size_t begin, std::size_t end) {
+std::unique_ptr<ByteStream> memory_reader(ByteSource source, std::size_t begin, std::size_t end) {
     return std::make_unique<MemoryReader>(std::move(source), begin, end);
 }
 

@@ -14,9 +14,9 @@ namespace marginmerge {
 
 /// Bytes that are read front to back, in place when they lie in memory, through a buffer when they
 /// come out of a compressed archive.
-class ByteReader {
+class ByteStream {
 public:
-    virtual ~ByteReader() = default;
+    virtual ~ByteStream() = default;
     /// The next `count` bytes; valid until the next call. Fewer left is an error.
     virtual std::span<const std::byte> take(std::size_t count) = 0;
     /// Leaves `count` bytes out.
@@ -24,7 +24,7 @@ public:
 };
 
 /// Over a part of a source; gives the pages it has passed back to the system.
-std::unique_ptr<ByteReader> memory_reader(ByteSource source, std::size_t begin, std::size_t end);
+std::unique_ptr<ByteStream> memory_reader(ByteSource source, std::size_t begin, std::size_t end);
 
 /// Type and shape of a numeric array, and how to get at its elements.
 struct ArrayInfo {

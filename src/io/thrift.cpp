@@ -9,7 +9,7 @@ namespace marginmerge {
 namespace {
 
 // Nothing in a Parquet footer nests deeper than a handful of levels.
-constexpr int max_depth = 32;
+constexpr int deepest_struct = 32;
 
 }  // namespace
 
@@ -97,7 +97,7 @@ std::uint64_t ThriftReader::varint() {
 }
 
 void ThriftReader::enter() {
-    if (++depth_ > max_depth) bad("fewer nested structures");
+    if (++depth_ > deepest_struct) bad("fewer nested structures");
 }
 
 bool ThriftReader::next(Field& field, int& last) {

@@ -16,10 +16,10 @@ namespace {
 using Kind = Pickle::Kind;
 
 constexpr std::uint64_t max_pickle = 256U << 20;
-constexpr int max_depth = 64;
+constexpr int deepest_list = 64;
 
 // One document: rows x dim elements of a storage.
-struct Slice {
+struct TensorSlice {
     std::uint32_t storage = 0;
     std::uint64_t offset = 0;  // elements
     std::uint64_t rows = 0, dim = 0;
@@ -46,7 +46,7 @@ public:
     }
 
     std::vector<std::int64_t> bounds;  // given from outside or as a list in the dict
-    std::vector<Slice> slices;
+    std::vector<TensorSlice> slices;
     std::vector<std::string> ids;  // of a part named so
     std::string form;
     const Pickle::Tensor* offsets = nullptr;  // a tensor with offsets or lengths, read by the caller
@@ -62,11 +62,11 @@ public:
         if (slices.size() != 1)
             fail(ErrorCode::corrupt, "{}: offsets: expected one tensor [N, d] to cut, found {}", source_,
                  slices.size());
-        const Slice whole = slices.front();
+        const TensorSlice whole = slices.front();
         const auto offsets_of = document_offsets(bounds, whole.rows, source_);
         slices.clear();
         for (std::size_t i = 0; i + 1 < offsets_of.size(); ++i) {
-            Slice part = whole;
+            TensorSlice part = whole;
             part.offset += static_cast<std::uint64_t>(offsets_of[i]) * whole.row_stride;
             part.rows = static_cast<std::uint64_t>(offsets_of[i + 1] - offsets_of[i]);
             part.id.clear();
@@ -146,8 +146,8 @@ private:
     }
 
     void add_list(const Pickle::Node& node, int depth) {
-        if (depth > max_depth)
-            fail(ErrorCode::corrupt, "{}: expected lists nested at most {} deep", source_, max_depth);
+        if (depth > deepest_list)
+            fail(ErrorCode::corrupt, "{}: expected lists nested at most {} deep", source_, deepest_list);
         count_visit();
         for (const auto ref : p_.items(node)) {
             const auto& item = p_.at(ref);
@@ -186,7 +186,7 @@ private:
             fail(ErrorCode::unsupported, "{}: document {}: expected vectors [n, d] in F16, BF16, F32 or F64, found {}",
                  source_, slices.size(), describe(type, shape));
         const std::size_t last = t.dimensions - 1;
-        Slice slice;
+        TensorSlice slice;
         slice.storage = t.storage;
         slice.offset = t.offset;
         slice.dim = t.shape[last];
@@ -240,7 +240,7 @@ public:
 
     bool next(SourceDocument& document) override {
         if (position_ == slices_.size()) return false;
-        const Slice& s = slices_[position_];
+        const TensorSlice& s = slices_[position_];
         const DType type = storages_[s.storage].type;
         check_document(s.rows, s.dim, type, archive_->name(), "document " + std::to_string(position_));
         document = {};
@@ -302,7 +302,7 @@ private:
             fail(ErrorCode::corrupt, "{}: offsets: expected 1 dimension, found {}", archive_->name(), t.dimensions);
         return to_integers(type, bytes_of(t.storage, t.offset, t.shape[0]), archive_->name(), "offsets");
     }
-    VectorsView read(const Slice& s, DType type) {
+    VectorsView read(const TensorSlice& s, DType type) {
         const bool contiguous = (s.column_stride == 1 || s.dim == 1) && (s.row_stride == s.dim || s.rows == 1);
         if (contiguous) return buffer_.view(bytes_of(s.storage, s.offset, s.rows * s.dim), type, s.rows, s.dim);
         const std::uint64_t reach = (s.rows - 1) * s.row_stride + (s.dim - 1) * s.column_stride + 1;
@@ -325,7 +325,7 @@ private:
     std::string prefix_;
     std::string form_;
     std::vector<StorageEntry> storages_;
-    std::vector<Slice> slices_;
+    std::vector<TensorSlice> slices_;
     std::size_t position_ = 0;
     std::unique_ptr<ZipEntryReader> reader_;
     std::uint32_t open_storage_ = 0;

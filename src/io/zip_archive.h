@@ -13,7 +13,7 @@
 namespace marginmerge {
 
 /// One entry of an archive being read; may start anywhere when the entry is stored uncompressed.
-class ZipEntryReader : public ByteReader {
+class ZipEntryReader : public ByteStream {
 public:
     virtual std::uint64_t position() const = 0;
     /// Moves to a byte of the entry. Backwards only in stored entries.

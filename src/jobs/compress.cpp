@@ -6,6 +6,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "core/clock.h"
 #include "core/fail.h"
 #include "core/parallel.h"
 #include "core/share.h"
@@ -24,8 +25,6 @@
 namespace marginmerge {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct Range {
     std::size_t begin, end;  ///< pages of the source
@@ -284,7 +283,7 @@ CompressReport compress(const CompressOptions& options, const Progress& progress
     if (report.resumed_pages > 0)
         report.notes.push_back(fmt::format("{} pages were taken over from an interrupted run", report.resumed_pages));
     if (odd_norms > 0) report.notes.push_back(odd_norms_note(odd_norms));
-    report.seconds = std::chrono::duration<double>(Clock::now() - started).count();
+    report.seconds = seconds_since(started);
     return report;
 }
 

@@ -3,9 +3,9 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <chrono>
 #include <mutex>
 
+#include "core/clock.h"
 #include "core/fail.h"
 #include "core/parallel.h"
 #include "encode/json_fields.h"
@@ -22,7 +22,6 @@ namespace marginmerge {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t unit_pages = 32;            // kept as one piece; bounds memory and lost work
 constexpr std::uint64_t large_model = 400 << 20;  // beyond it one run uses all cores
@@ -98,7 +97,7 @@ public:
         finish(units, parts);
         report_.runtime = onnxruntime_description();
         report_.assets = options_.assets;
-        report_.seconds = std::chrono::duration<double>(Clock::now() - started).count();
+        report_.seconds = seconds_since(started);
         return std::move(report_);
     }
 

@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <chrono>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "core/clock.h"
 #include "core/fail.h"
 #include "core/parallel.h"
 #include "encode/encoder.h"
@@ -69,7 +69,7 @@ std::vector<Query> read_queries(const std::filesystem::path& path) {
 }  // namespace
 
 EncodeReport encode_queries(const EncodeQueriesOptions& options, const Progress& progress) {
-    const auto started = std::chrono::steady_clock::now();
+    const auto started = Clock::now();
     const std::vector<Query> queries = read_queries(options.queries);
     EncoderOptions how;
     how.models = options.models;
@@ -101,7 +101,7 @@ EncodeReport encode_queries(const EncodeQueriesOptions& options, const Progress&
     report.dim = encoder.dim();
     report.card = options.card;
     report.runtime = onnxruntime_description();
-    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    report.seconds = seconds_since(started);
     return report;
 }
 

@@ -1,8 +1,8 @@
 #include "marginmerge/jobs/export.h"
 
-#include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "core/clock.h"
 #include "core/fail.h"
 #include "export/folder.h"
 #include "export/http_client.h"
@@ -231,12 +231,12 @@ ExportReport export_index(const ExportOptions& o, const Progress& progress) {
     TextFiles texts = target.texts(plan);
     if (!o.url.empty()) texts.erase("load.sh");  // there are no files for it to load
     texts[export_marker] = marker_text(plan, target);
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = Clock::now();
     if (o.url.empty())
         write_files(o, *index, target, plan, texts, report, progress);
     else
         upload(o, *index, target, plan, texts, report, progress);
-    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    report.seconds = seconds_since(start);
     return report;
 }
 

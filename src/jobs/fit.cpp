@@ -1,9 +1,9 @@
 #include "marginmerge/jobs/fit.h"
 
 #include <array>
-#include <chrono>
 #include <numeric>
 
+#include "core/clock.h"
 #include "core/fail.h"
 #include "core/share.h"
 #include "jobs/fit_context.h"
@@ -17,9 +17,6 @@
 namespace marginmerge {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 const std::vector<FitPreset>& table() {
     static const std::vector<FitPreset> presets = {

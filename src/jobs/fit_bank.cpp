@@ -1,5 +1,5 @@
-#include <chrono>
 
+#include "core/clock.h"
 #include "jobs/fit_context.h"
 #include "kernels/convert.h"
 #include "marginmerge/bank/build_bank.h"
@@ -8,7 +8,7 @@
 namespace marginmerge {
 
 void fit_bank(FitContext& context) {
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = Clock::now();
     const Recipe& recipe = context.model.recipe;
     const RepresentativeRule& rule = representative_rule(recipe.representative);
     if (!rule.needs_prototypes && !anchor_rule(recipe.anchors).needs_prototypes) return;
@@ -47,7 +47,7 @@ void fit_bank(FitContext& context) {
                                   {"inertia", report.inertia},
                                   {"prototypes", context.model.bank.size()},
                                   {"seed", options.seed}};
-    context.report.seconds_bank = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    context.report.seconds_bank = seconds_since(start);
 }
 
 }  // namespace marginmerge

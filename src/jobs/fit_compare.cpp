@@ -16,7 +16,6 @@ namespace marginmerge {
 namespace {
 
 constexpr std::size_t pool_limit = 4000;  // documents a corpus contributes to validation
-constexpr std::size_t teacher_top = 10;   // what counts as relevant where nothing is judged
 
 }  // namespace
 

@@ -13,6 +13,9 @@
 
 namespace marginmerge {
 
+/// How many of the full index's best documents count as relevant where nothing is judged.
+constexpr std::size_t teacher_top = 10;
+
 /// A recipe by name and what training does for it.
 struct FitPreset {
     std::string name;

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <limits>
 #include <numeric>
 
+#include "core/clock.h"
 #include "core/parallel.h"
 #include "core/random.h"
 #include "jobs/fit_context.h"
@@ -26,7 +26,6 @@ constexpr std::size_t least_queries = 2 * folds;
 constexpr std::size_t trial_sample = 96;      // pages from which a trial learns what pages share
 constexpr std::size_t trial_documents = 160;  // pages on which it is judged
 constexpr std::size_t final_sample = 256;
-constexpr std::size_t teacher_top = 10;
 constexpr double ridge_without_queries = 0.01;
 constexpr std::array ridges = {0.0015, 0.004, 0.012};
 constexpr std::size_t answer_sample = 600;  // pages among which the answers to each query are looked up
@@ -48,7 +47,7 @@ std::vector<PageRef> choose_pages(const FitContext& context, std::size_t count, 
         for (const auto i : context.corpora[c].training_documents) all.push_back({c, i});
     }
     Random random(mix_seed(42, stream));
-    for (std::size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[random.below(i)]);
+    random.shuffle(std::span(all));
     all.resize(std::min(count, all.size()));
     return all;
 }
@@ -70,7 +69,7 @@ std::vector<QueryRef> training_queries(const FitContext& context) {
         std::sort(queries.begin(), queries.end());
         queries.erase(std::unique(queries.begin(), queries.end()), queries.end());
         Random random(mix_seed(42, 77 + c));
-        for (std::size_t i = queries.size(); i > 1; --i) std::swap(queries[i - 1], queries[random.below(i)]);
+        random.shuffle(std::span(queries));
         for (std::size_t i = 0; i < queries.size(); ++i) {
             all.push_back({c, queries[i], corpus.role == DataRole::train ? i % folds : folds});
         }
@@ -310,7 +309,7 @@ void finish_fitted(FitContext& context, std::span<const QueryRef> queries, const
 }  // namespace
 
 void fit_fitted(FitContext& context) {
-    const auto clock = std::chrono::steady_clock::now();
+    const auto clock = Clock::now();
     const auto queries = training_queries(context);
     const std::size_t judged = static_cast<std::size_t>(
         std::count_if(queries.begin(), queries.end(), [](const QueryRef& q) { return q.fold < folds; }));
@@ -373,7 +372,7 @@ void fit_fitted(FitContext& context) {
         return;
     }
     finish_fitted(context, queries, answers, learning);
-    context.report.seconds_training = std::chrono::duration<double>(std::chrono::steady_clock::now() - clock).count();
+    context.report.seconds_training = seconds_since(clock);
 }
 
 }  // namespace marginmerge

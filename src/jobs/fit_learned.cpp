@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <map>
 
+#include "core/clock.h"
 #include "core/fail.h"
 #include "core/parallel.h"
 #include "core/random.h"
@@ -16,9 +16,6 @@
 namespace marginmerge {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 constexpr std::size_t hard_negatives = 8;
 

@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 
+#include "core/clock.h"
 #include "core/fail.h"
 #include "io/multi_vector_file.h"
 #include "jobs/compressed_file.h"
@@ -55,7 +55,7 @@ void check_parts(const std::vector<Part>& parts) {
 }  // namespace
 
 CompressReport join_shards(const std::vector<std::filesystem::path>& shards, const std::filesystem::path& output) {
-    const auto started = std::chrono::steady_clock::now();
+    const auto started = Clock::now();
     if (shards.empty()) fail(ErrorCode::invalid_argument, "expected at least one shard to join");
     std::vector<Part> parts;
     for (const auto& path : shards) parts.push_back(open_part(path));
@@ -94,7 +94,7 @@ CompressReport join_shards(const std::vector<std::filesystem::path>& shards, con
     report.kernel = kernel_name();
     if (const auto recipe = layout.metadata.find("recipe"); recipe != layout.metadata.end())
         report.recipe = recipe_from_json(recipe->second, {}, parts.front().path);
-    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    report.seconds = seconds_since(started);
     return report;
 }
 

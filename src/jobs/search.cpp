@@ -1,10 +1,10 @@
 #include "marginmerge/jobs/search.h"
 
-#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/clock.h"
 #include "io/atomic_file.h"
 #include "io/multi_vector_file.h"
 #include "io/trec_run.h"
@@ -34,9 +34,9 @@ SearchJobReport search_job(const SearchJobOptions& o) {
     report.index = index->stats();
     report.kernel = kernel_name();
     for (std::size_t q = 0; q < queries.size(); ++q) report.queries.push_back(queries.id(q));
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = Clock::now();
     report.hits = index->search_batch(queries, o.search);
-    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    report.seconds = seconds_since(start);
     if (o.measure_recall) {
         SearchOptions exact = o.search;
         exact.first_pass = FirstPass::none;

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 
+#include "core/clock.h"
 #include "core/fail.h"
 #include "core/parallel.h"
 #include "core/random.h"
@@ -194,7 +194,7 @@ void write_queries(const SynthModel& model, const SynthOptions& o, SynthReport& 
 std::span<const SynthKind> synth_kinds() { return kind_table; }
 
 SynthReport synthesise(const SynthOptions& o, const Progress& progress) {
-    const auto started = std::chrono::steady_clock::now();
+    const auto started = Clock::now();
     const SynthKind& kind = kind_of(o.kind);
     if (o.documents == 0) fail(ErrorCode::invalid_argument, "docs: expected at least 1, found 0");
     if (o.dim < 16 || o.dim > 4096) fail(ErrorCode::invalid_argument, "dim: expected 16 to 4096, found {}", o.dim);
@@ -214,7 +214,7 @@ SynthReport synthesise(const SynthOptions& o, const Progress& progress) {
     report.redundancy = mean_redundancy(model, std::min<std::size_t>(o.documents, 16), o.threads);
     write_documents(model, o, progress, report);
     if (o.queries > 0) write_queries(model, o, report);
-    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    report.seconds = seconds_since(started);
     return report;
 }
 

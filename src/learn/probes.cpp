@@ -113,7 +113,7 @@ ProbeSet make_probes(const QueryTokens& queries, const MultiVectorSet& documents
     std::vector<std::size_t> order(own.tokens.rows() + mapped);
     std::iota(order.begin(), order.end(), std::size_t{0});
     Random random(mix_seed(options.seed, 3));
-    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+    random.shuffle(std::span(order));
     probes.tokens = Matrix(order.size(), d);
     probes.weights.resize(order.size());
     const double share = mapped > 0 ? options.mapped_share : 0;

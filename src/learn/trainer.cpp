@@ -21,7 +21,7 @@ std::vector<std::size_t> shuffled(std::size_t count, std::uint64_t seed) {
     std::vector<std::size_t> order(count);
     std::iota(order.begin(), order.end(), std::size_t{0});
     Random random(seed);
-    for (std::size_t i = count; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+    random.shuffle(std::span(order));
     return order;
 }
 

@@ -5,22 +5,12 @@
 #include <functional>
 #include <numeric>
 
+#include "core/order.h"
 #include "kernels/products.h"
 
 namespace marginmerge {
 
 namespace {
-
-// The k largest values' positions, the lower index on a tie.
-std::vector<std::int32_t> largest(std::span<const float> values, std::size_t k) {
-    std::vector<std::int32_t> order(values.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
-        return values[static_cast<std::size_t>(a)] > values[static_cast<std::size_t>(b)];
-    });
-    order.resize(std::min(k, order.size()));
-    return order;
-}
 
 // Calls use(i, similarities of patch i to all) without ever holding more than a block of them.
 void for_each_similarity_row(ConstMatrix v, const std::function<void(std::size_t, std::span<float>)>& use) {
@@ -44,7 +34,7 @@ float mean_of_others(std::span<const float> row, std::size_t self) {
 std::vector<std::int32_t> importance_kept(ConstMatrix v, std::size_t k) {
     std::vector<float> importance(v.rows);
     for_each_similarity_row(v, [&](std::size_t i, std::span<float> row) { importance[i] = mean_of_others(row, i); });
-    auto kept = largest(importance, k);
+    auto kept = largest<float>(importance, k);
     std::sort(kept.begin(), kept.end());
     return kept;
 }
@@ -97,7 +87,7 @@ float query_conditioned_score(ConstMatrix query, ConstMatrix v, std::size_t k) {
     std::vector<float> best(v.rows, -INFINITY);
     for (std::size_t t = 0; t < query.rows; ++t)
         for (std::size_t i = 0; i < v.rows; ++i) best[i] = std::max(best[i], similarity(t, i));
-    const auto kept = largest(best, k);
+    const auto kept = largest<float>(best, k);
     double score = 0;
     for (std::size_t t = 0; t < query.rows; ++t) {
         float top = -INFINITY;

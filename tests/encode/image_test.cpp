@@ -13,10 +13,10 @@
 namespace marginmerge {
 namespace {
 
-std::string data(const std::string& name) { return std::string(ENCODE_TEST_DATA) + "/" + name; }
+std::string image_path(const std::string& name) { return std::string(ENCODE_TEST_DATA) + "/" + name; }
 
 std::vector<std::uint8_t> bytes(const std::string& name) {
-    const std::string text = read_text_file(data(name), 1 << 20);
+    const std::string text = read_text_file(image_path(name), 1 << 20);
     return {text.begin(), text.end()};
 }
 
@@ -104,7 +104,7 @@ TEST(Image, WritersRoundTrip) {
 
 Image load(const std::string& name) {
     const Matrix shape(1, 1);
-    const auto values = test::load_ints(data(name + ".npy"));
+    const auto values = test::load_ints(image_path(name + ".npy"));
     Image image;
     for (const auto v : values) image.pixels.push_back(static_cast<std::uint8_t>(v));
     return image;

@@ -8,12 +8,12 @@
 namespace marginmerge {
 namespace {
 
-std::string data(const std::string& name) { return std::string(ENCODE_TEST_DATA) + "/" + name + ".npy"; }
+std::string array_path(const std::string& name) { return std::string(ENCODE_TEST_DATA) + "/" + name + ".npy"; }
 
 ImageCard card(const std::string& name) { return read_card(std::string(MARGINMERGE_CARDS) + "/" + name).image; }
 
 TEST(Preprocess, SmartSizesEqualTheReference) {
-    const auto rows = test::load_ints(data("sizes"));
+    const auto rows = test::load_ints(array_path("sizes"));
     ASSERT_EQ(rows.size() % 4, 0U);
     for (std::size_t i = 0; i < rows.size(); i += 4) {
         const PixelSize s = smart_size(rows[i], rows[i + 1], 28, 3136, 602112);
@@ -23,7 +23,7 @@ TEST(Preprocess, SmartSizesEqualTheReference) {
 }
 
 TEST(Preprocess, QwenPatchesEqualTheReference) {
-    const auto values = test::load_ints(data("qwen_input"));
+    const auto values = test::load_ints(array_path("qwen_input"));
     Image image(84, 56);
     ASSERT_EQ(values.size(), image.pixels.size());
     for (std::size_t i = 0; i < values.size(); ++i) image.pixels[i] = static_cast<std::uint8_t>(values[i]);
@@ -32,7 +32,7 @@ TEST(Preprocess, QwenPatchesEqualTheReference) {
     EXPECT_EQ(pixels.grid_thw, (std::vector<std::int64_t>{1, 4, 6}));
     EXPECT_EQ(pixels.grid.columns, 3);
     EXPECT_EQ(pixels.grid.rows, 2);
-    const Matrix expected = test::load_floats(data("qwen_patches"));
+    const Matrix expected = test::load_floats(array_path("qwen_patches"));
     const std::size_t patches[] = {0, 1, 6, 23};
     for (std::size_t r = 0; r < 4; ++r) {
         for (std::size_t j = 0; j < expected.cols(); ++j)

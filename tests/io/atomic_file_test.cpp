@@ -45,10 +45,6 @@ private:
     FileSystem* before_;
 };
 
-std::size_t files_in(const fs::path& folder) {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
-}
-
 TEST(AtomicFile, EveryFaultLeavesTheOldFileAndNothingElse) {
     for (const bool named : {false, true}) {
         int faults = 0;
@@ -69,7 +65,7 @@ TEST(AtomicFile, EveryFaultLeavesTheOldFileAndNothingElse) {
                 fired = faulty.fired();
             }
             EXPECT_EQ(failed, fired);
-            EXPECT_EQ(files_in(directory.path()), 1U) << "fault " << fail_at;
+            EXPECT_EQ(test::files_in(directory.path()), 1U) << "fault " << fail_at;
             EXPECT_EQ(test::read_file(directory / "f"), failed ? "old" : "something new");
             if (!fired) break;
             ++faults;
@@ -94,7 +90,7 @@ TEST(AtomicFile, EveryFaultOfASafetensorsWriterLeavesNothing) {
             }
             fired = faulty.fired();
         }
-        EXPECT_EQ(files_in(directory.path()), fired ? 0U : 1U) << "fault " << fail_at;
+        EXPECT_EQ(test::files_in(directory.path()), fired ? 0U : 1U) << "fault " << fail_at;
         if (!fired) return;
     }
     ADD_FAILURE() << "the writer never finished";
@@ -107,7 +103,7 @@ TEST(AtomicFile, NothingIsVisibleBeforeCommit) {
         file.append("half");
         EXPECT_FALSE(fs::exists(directory / "f"));
     }
-    EXPECT_EQ(files_in(directory.path()), 0U);
+    EXPECT_EQ(test::files_in(directory.path()), 0U);
 }
 
 TEST(AtomicFile, ReadsBack) {

@@ -342,11 +342,6 @@ const std::vector<BadFile>& bad_files() {
     return files;
 }
 
-std::size_t files_in(const std::filesystem::path& folder) {
-    return static_cast<std::size_t>(
-        std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()));
-}
-
 void expect_refusal(const test::CommandResult& result, const std::string& name, const std::vector<const char*>& words) {
     EXPECT_EQ(result.status, 1) << result.out << result.err;
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
@@ -364,7 +359,7 @@ TEST_P(BadFiles, AreRefusedInOneLine) {
     test::write_file(path, bad.bytes());
     expect_refusal(test::run_cli("import " + path.string() + " -o " + (directory / "out").string()), bad.name,
                    bad.words);
-    EXPECT_EQ(files_in(directory.path()), 1U);
+    EXPECT_EQ(test::files_in(directory.path()), 1U);
     if (bad.ours) expect_refusal(test::run_cli("inspect " + path.string()), bad.name, {});
 }
 

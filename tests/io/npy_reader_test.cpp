@@ -12,40 +12,40 @@ using test::expect_error;
 using test::npy_bytes;
 using test::raw;
 
-NpyHeader parse(const std::string& bytes) { return parse_npy_header(std::as_bytes(std::span(bytes)), "n"); }
+NpyHeader header_of(const std::string& bytes) { return parse_npy_header(std::as_bytes(std::span(bytes)), "n"); }
 
 TEST(NpyReader, TypesAndShapes) {
-    const NpyHeader h = parse(npy_bytes("<f2", "3, 4", ""));
+    const NpyHeader h = header_of(npy_bytes("<f2", "3, 4", ""));
     EXPECT_EQ(h.array.type, DType::f16);
     EXPECT_EQ(h.array.shape, (std::vector<std::uint64_t>{3, 4}));
     EXPECT_EQ(h.data_begin % 64, 0U);
-    EXPECT_EQ(parse(npy_bytes("|V2", "3,", "")).array.type, DType::bf16);
-    EXPECT_EQ(parse(npy_bytes("<f8", "", "")).array.shape.size(), 0U);
-    EXPECT_EQ(parse(npy_bytes("<U3", "3,", "")).text_width, 12U);
-    EXPECT_NO_THROW(parse(npy_bytes("<f4", "7,", "", true)));  // one dimension has no order
+    EXPECT_EQ(header_of(npy_bytes("|V2", "3,", "")).array.type, DType::bf16);
+    EXPECT_EQ(header_of(npy_bytes("<f8", "", "")).array.shape.size(), 0U);
+    EXPECT_EQ(header_of(npy_bytes("<U3", "3,", "")).text_width, 12U);
+    EXPECT_NO_THROW(header_of(npy_bytes("<f4", "7,", "", true)));  // one dimension has no order
 }
 
 TEST(NpyReader, Version2) {
     std::string bytes = npy_bytes("<f4", "2, 2", "");
     bytes[6] = 2;
     bytes.insert(10, 2, '\0');
-    EXPECT_EQ(parse(bytes).array.shape[1], 2U);
+    EXPECT_EQ(header_of(bytes).array.shape[1], 2U);
 }
 
 TEST(NpyReader, RefusesWhatItCannotRead) {
-    expect_error(ErrorCode::unsupported, {"descr", "'|O'", "pickle"}, [] { parse(npy_bytes("|O", "3,", "")); });
-    expect_error(ErrorCode::unsupported, {"little-endian", "'>f4'"}, [] { parse(npy_bytes(">f4", "3, 4", "")); });
+    expect_error(ErrorCode::unsupported, {"descr", "'|O'", "pickle"}, [] { header_of(npy_bytes("|O", "3,", "")); });
+    expect_error(ErrorCode::unsupported, {"little-endian", "'>f4'"}, [] { header_of(npy_bytes(">f4", "3, 4", "")); });
     expect_error(ErrorCode::unsupported, {"fortran_order", "ascontiguousarray"},
-                 [] { parse(npy_bytes("<f4", "3, 4", "", true)); });
-    expect_error(ErrorCode::unsupported, {"'<c8'"}, [] { parse(npy_bytes("<c8", "3, 4", "")); });
-    expect_error(ErrorCode::corrupt, {"shape"}, [] { parse(npy_bytes("<f4", "-3, 4", "")); });
-    expect_error(ErrorCode::corrupt, {"8 dimensions"}, [] { parse(npy_bytes("<f4", "1,1,1,1,1,1,1,1,1", "")); });
-    expect_error(ErrorCode::corrupt, {"header length"}, [] { parse(npy_bytes("<f4", "3, 4", "").substr(0, 40)); });
-    expect_error(ErrorCode::corrupt, {"magic"}, [] { parse("\x93NUMPX1234567890"); });
+                 [] { header_of(npy_bytes("<f4", "3, 4", "", true)); });
+    expect_error(ErrorCode::unsupported, {"'<c8'"}, [] { header_of(npy_bytes("<c8", "3, 4", "")); });
+    expect_error(ErrorCode::corrupt, {"shape"}, [] { header_of(npy_bytes("<f4", "-3, 4", "")); });
+    expect_error(ErrorCode::corrupt, {"8 dimensions"}, [] { header_of(npy_bytes("<f4", "1,1,1,1,1,1,1,1,1", "")); });
+    expect_error(ErrorCode::corrupt, {"header length"}, [] { header_of(npy_bytes("<f4", "3, 4", "").substr(0, 40)); });
+    expect_error(ErrorCode::corrupt, {"magic"}, [] { header_of("\x93NUMPX1234567890"); });
     expect_error(ErrorCode::unsupported, {"version", "found 9"}, [] {
         std::string bytes = npy_bytes("<f4", "3, 4", "");
         bytes[6] = 9;
-        parse(bytes);
+        header_of(bytes);
     });
 }
 

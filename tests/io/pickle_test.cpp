@@ -11,13 +11,13 @@ namespace {
 using namespace std::string_literals;
 using test::expect_error;
 
-Pickle parse(const std::string& bytes) { return parse_pickle(std::as_bytes(std::span(bytes)), "p"); }
+Pickle unpickled(const std::string& bytes) { return parse_pickle(std::as_bytes(std::span(bytes)), "p"); }
 
 void expect_refused(const std::string& bytes, std::initializer_list<const char*> words) {
-    expect_error(ErrorCode::unsupported, words, [&] { parse(bytes); });
+    expect_error(ErrorCode::unsupported, words, [&] { unpickled(bytes); });
 }
 void expect_corrupt(const std::string& bytes, std::initializer_list<const char*> words) {
-    expect_error(ErrorCode::corrupt, words, [&] { parse(bytes); });
+    expect_error(ErrorCode::corrupt, words, [&] { unpickled(bytes); });
 }
 
 // A storage reference and a tensor over it, as torch writes them.
@@ -34,18 +34,18 @@ std::string tensor(const std::string& of, std::uint8_t offset, std::uint8_t rows
 
 TEST(Pickle, PlainValues) {
     const std::string bytes = "\x80\x02}(X\x01\0\0\0aK\x05X\x01\0\0\0bJ\xFF\xFF\xFF\xFFu."s;
-    const Pickle p = parse(bytes);  // names are views into the bytes
+    const Pickle p = unpickled(bytes);  // names are views into the bytes
     const auto& items = p.items(p.root);
     ASSERT_EQ(items.size(), 4U);
     EXPECT_EQ(p.at(items[0]).view(), "a");
     EXPECT_EQ(p.at(items[1]).number, 5);
     EXPECT_EQ(p.at(items[3]).number, -1);
-    EXPECT_EQ(parse("\x8a\x02\x00\x80."s).nodes.back().number, -32768);
-    EXPECT_EQ(parse("\x8a\x03\x00\x80\x00."s).nodes.back().number, 32768);
+    EXPECT_EQ(unpickled("\x8a\x02\x00\x80."s).nodes.back().number, -32768);
+    EXPECT_EQ(unpickled("\x8a\x03\x00\x80\x00."s).nodes.back().number, 32768);
 }
 
 TEST(Pickle, Tensor) {
-    const Pickle p = parse(tensor(storage("HalfStorage", "0", 32), 4, 2, 3, 8) + ".");
+    const Pickle p = unpickled(tensor(storage("HalfStorage", "0", 32), 4, 2, 3, 8) + ".");
     ASSERT_EQ(p.tensors.size(), 1U);
     EXPECT_EQ(p.tensors[0].offset, 4U);
     EXPECT_EQ(p.tensors[0].shape[1], 3U);
@@ -56,7 +56,7 @@ TEST(Pickle, Tensor) {
 TEST(Pickle, TensorsStayInTheirStorage) {
     expect_corrupt(tensor(storage("FloatStorage", "0", 32), 4, 4, 8, 8) + ".", {"within its storage of 32"});
     expect_corrupt(tensor(storage("FloatStorage", "0", 32), 0, 100, 8, 0) + ".", {"expanded view"});
-    parse(tensor(storage("FloatStorage", "0", 32), 0, 4, 8, 8) + ".");  // fits exactly
+    unpickled(tensor(storage("FloatStorage", "0", 32), 0, 4, 8, 8) + ".");  // fits exactly
     expect_corrupt("(" + storage("FloatStorage", "0", 32) + storage("FloatStorage", "0", 31) + "t.",
                    {"'0'", "found two"});
 }
@@ -98,7 +98,7 @@ TEST(Pickle, DamageIsNamed) {
 }
 
 TEST(Pickle, CyclesNeitherLeakNorLoop) {
-    const Pickle p = parse("]q\0h\0a."s);  // a list that holds itself
+    const Pickle p = unpickled("]q\0h\0a."s);  // a list that holds itself
     EXPECT_EQ(p.items(p.root)[0], p.root);
 }
 

@@ -19,6 +19,7 @@
 #include "merge/construct.h"
 #include "support/compress_case.h"
 #include "support/expect_error.h"
+#include "support/made_files.h"
 #include "support/temporary_directory.h"
 #include "support/thread_cluster.h"
 
@@ -28,13 +29,6 @@ namespace {
 namespace fs = std::filesystem;
 using test::expect_error;
 using test::TemporaryDirectory;
-
-std::string bytes_of(const fs::path& path) {
-    std::ifstream in(path, std::ios::binary);
-    std::ostringstream text;
-    text << in.rdbuf();
-    return text.str();
-}
 
 // Ragged pages, one of them empty, with grids, and a model that suits them.
 class Compress : public testing::Test {
@@ -99,7 +93,7 @@ TEST_F(Compress, SameBytesForAnyThreadsAndChunks) {
         o.threads = 3;
         o.chunk_bytes = 5000;
         compress(o);
-        EXPECT_EQ(bytes_of(folder / "one"), bytes_of(folder / "three")) << representative;
+        EXPECT_EQ(test::read_file(folder / "one"), test::read_file(folder / "three")) << representative;
     }
 }
 
@@ -111,7 +105,7 @@ TEST_F(Compress, SameBytesForAnyNumberOfProcesses) {
             o.cluster = cluster;
             return compress(o);
         });
-        EXPECT_EQ(bytes_of(folder / "one"), bytes_of(folder / "several"));
+        EXPECT_EQ(test::read_file(folder / "one"), test::read_file(folder / "several"));
         EXPECT_EQ(reports[0].pages, 23u);
         for (std::size_t r = 1; r < size; ++r) EXPECT_EQ(reports[r].pages, 0u) << "only the first reports";
         EXPECT_FALSE(leftovers("several"));
@@ -160,7 +154,7 @@ TEST_F(Compress, KilledAndStartedAgainGivesTheSameFile) {
     std::ofstream(folder / "killed.tmp-1-0") << "left behind";
     const CompressReport report = compress(options("killed"));
     EXPECT_GT(report.resumed_pages, 0u);
-    EXPECT_EQ(bytes_of(folder / "whole"), bytes_of(folder / "killed"));
+    EXPECT_EQ(test::read_file(folder / "whole"), test::read_file(folder / "killed"));
     EXPECT_FALSE(leftovers("killed"));
 }
 
@@ -181,7 +175,7 @@ TEST_F(Compress, AbandonedThenResumedAfterDamage) {
     }
     EXPECT_GE(chunks, 3u);
     EXPECT_EQ(compress(o).pages, 23u);
-    EXPECT_EQ(bytes_of(folder / "whole"), bytes_of(folder / "out"));
+    EXPECT_EQ(test::read_file(folder / "whole"), test::read_file(folder / "out"));
 }
 
 TEST_F(Compress, OtherSettingsDiscardAnInterruptedRun) {
@@ -208,7 +202,7 @@ TEST_F(Compress, ShardsJoinToTheWholeFile) {
         parts.insert(parts.begin(), o.output);  // any order
     }
     join_shards(parts, folder / "joined");
-    EXPECT_EQ(bytes_of(folder / "whole"), bytes_of(folder / "joined"));
+    EXPECT_EQ(test::read_file(folder / "whole"), test::read_file(folder / "joined"));
     expect_error(ErrorCode::invalid_argument, {"4 shards"}, [&] { join_shards({parts[0], parts[1]}, folder / "x"); });
     expect_error(ErrorCode::invalid_argument, {"shard"}, [&] { join_shards({folder / "whole"}, folder / "x"); });
     auto other = options("part1");
@@ -229,7 +223,7 @@ TEST_F(Compress, MoreShardsThanPages) {
         parts.push_back(o.output);
     }
     join_shards(parts, folder / "joined");
-    EXPECT_EQ(bytes_of(folder / "whole"), bytes_of(folder / "joined"));
+    EXPECT_EQ(test::read_file(folder / "whole"), test::read_file(folder / "joined"));
 }
 
 TEST_F(Compress, RefusesWhatMakesNoSense) {
@@ -273,7 +267,7 @@ TEST_F(Compress, CommandLine) {
     EXPECT_EQ(ok.status, 0) << ok.err;
     EXPECT_EQ(nlohmann::json::parse(ok.out).at("pages"), 23);
     compress(options("library"));
-    EXPECT_EQ(bytes_of(folder / "out"), bytes_of(folder / "library"));
+    EXPECT_EQ(test::read_file(folder / "out"), test::read_file(folder / "library"));
     EXPECT_EQ(test::run_cli(fmt::format("compress {} --preset paper -o {}", file("docs"), file("x"))).status, 2);
     EXPECT_EQ(test::run_cli(fmt::format("compress {} --keep 0 -o {}", file("docs"), file("x"))).status, 2);
     EXPECT_EQ(test::run_cli(fmt::format("compress {} -o {}", file("absent"), file("x"))).status, 1);

@@ -14,6 +14,7 @@
 #include "kernels/products.h"
 #include "marginmerge/core/error.h"
 #include "marginmerge/jobs/model_file.h"
+#include "support/made_files.h"
 #include "support/temporary_directory.h"
 
 namespace marginmerge {
@@ -69,10 +70,7 @@ struct Corpus {
         options.probes = 200;
         options.checkpoint_seconds = 0;
     }
-    std::string bytes() const {
-        std::ifstream in(options.output, std::ios::binary);
-        return {std::istreambuf_iterator<char>(in), {}};
-    }
+    std::string bytes() const { return test::read_file(options.output); }
 };
 
 std::string failure(const FitOptions& options) {

@@ -12,6 +12,7 @@
 #include "kernels/convert.h"
 #include "kernels/maxsim.h"
 #include "support/expect_error.h"
+#include "support/made_files.h"
 #include "support/temporary_directory.h"
 
 namespace marginmerge {
@@ -27,13 +28,6 @@ SynthOptions small(const std::filesystem::path& output) {
     o.queries = 40;
     o.seed = 5;
     return o;
-}
-
-std::string bytes_of(const std::filesystem::path& path) {
-    std::ifstream in(path, std::ios::binary);
-    std::ostringstream text;
-    text << in.rdbuf();
-    return text.str();
 }
 
 TEST(Synth, HitsTheRedundancyAndTheDifficultyAsked) {
@@ -86,8 +80,8 @@ TEST(Synth, SeedDecidesThreadsDoNot) {
     o.seed = 6;
     synthesise(o);
     for (const char* file : {"docs.safetensors", "queries.safetensors", "qrels.tsv"}) {
-        EXPECT_EQ(bytes_of(folder / "a" / file), bytes_of(folder / "b" / file));
-        EXPECT_NE(bytes_of(folder / "a" / file), bytes_of(folder / "c" / file));
+        EXPECT_EQ(test::read_file(folder / "a" / file), test::read_file(folder / "b" / file));
+        EXPECT_NE(test::read_file(folder / "a" / file), test::read_file(folder / "c" / file));
     }
 }
 

@@ -11,12 +11,12 @@
 namespace marginmerge::lab {
 namespace {
 
-Matrix reference(const std::string& name) { return test::load_floats(test::oracle("baselines/" + name + ".npy")); }
+Matrix baseline(const std::string& name) { return test::load_floats(test::oracle("baselines/" + name + ".npy")); }
 
 // Coefficients of scikit-learn's LogisticRegression(class_weight="balanced", C=1) on the standardised reference
 // features.
 TEST(Selectors, LikelihoodRegressionAgreesWithScikitLearn) {
-    const Matrix x = reference("selector_features"), labels = reference("winner_labels");
+    const Matrix x = baseline("selector_features"), labels = baseline("winner_labels");
     const LinearScore score = fit_logistic(x, labels.flat());
     const double expected[] = {0.15719, 0.15719, 0.44464, 0.46897, -0.08659, 0.08659};
     for (std::size_t j = 0; j < 6; ++j) EXPECT_NEAR(score.weight[j], expected[j], 2e-4) << j;
@@ -31,13 +31,13 @@ TEST(Selectors, LikelihoodRegressionAgreesWithScikitLearn) {
 }
 
 TEST(Selectors, OneClassGivesNoPreference) {
-    const Matrix x = reference("selector_features");
+    const Matrix x = baseline("selector_features");
     const LinearScore score = fit_logistic(x, std::vector<float>(x.rows(), 1.0f));
     EXPECT_EQ(score(x.view().row_span(0)), score(x.view().row_span(5)));
 }
 
 TEST(Selectors, UntrainedOnesNeedNoQueries) {
-    const Matrix v = reference("doc");
+    const Matrix v = baseline("doc");
     const Dataset none;
     for (const char* name : {"random", "kcenter", "importance", "salience"}) {
         auto kept = make_selector({{"selector", name}}, none, 42, 1)->keep(v, 9, 7);

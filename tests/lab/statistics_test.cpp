@@ -10,13 +10,13 @@
 namespace marginmerge::lab {
 namespace {
 
-std::vector<double> reference(const std::string& name) {
+std::vector<double> protocol(const std::string& name) {
     const Matrix m = test::load_floats(test::oracle("protocol/" + name + ".npy"));
     return {m.flat().begin(), m.flat().end()};
 }
 
 TEST(Statistics, OneDatasetIsThePapersPairedBootstrap) {
-    const Paired pair{reference("bootstrap_a"), reference("bootstrap_b")};
+    const Paired pair{protocol("bootstrap_a"), protocol("bootstrap_b")};
     const Interval own = stratified_difference({&pair, 1});
     const Interval paper = paired_bootstrap(pair.a, pair.b);
     EXPECT_DOUBLE_EQ(own.mean, paper.mean);

@@ -6,18 +6,14 @@
 #include <fstream>
 
 #include "api_error.h"
+#include "support/made_files.h"
 #include "test_server.h"
 
 namespace marginmerge::server {
 namespace {
 
-std::string slurp(const std::filesystem::path& path) {
-    std::ifstream in(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-}
-
 template <class F>
-std::string code_of(F&& f) {
+std::string refusal(F&& f) {
     try {
         f();
         return "ok";
@@ -29,7 +25,7 @@ std::string code_of(F&& f) {
 }
 
 std::string search_code(const std::string& body) {
-    return code_of([&] { parse_search(BodyKind::json, body, {}, {}); });
+    return refusal([&] { parse_search(BodyKind::json, body, {}, {}); });
 }
 
 std::string npy(const std::string& type, const std::string& shape, const std::string& data) {
@@ -98,12 +94,12 @@ TEST(JsonBodies, SayWhatIsWrong) {
     small.query_vectors = 2;
     small.json_bytes = 60;
     small.text_bytes = 3;
-    EXPECT_EQ(code_of([&] { parse_search(BodyKind::json, R"({"queries": [[[1]], [[2]]]})", {}, small); }),
+    EXPECT_EQ(refusal([&] { parse_search(BodyKind::json, R"({"queries": [[[1]], [[2]]]})", {}, small); }),
               "limit_exceeded");
-    EXPECT_EQ(code_of([&] { parse_search(BodyKind::json, R"({"vectors": [[1], [2], [3]]})", {}, small); }),
+    EXPECT_EQ(refusal([&] { parse_search(BodyKind::json, R"({"vectors": [[1], [2], [3]]})", {}, small); }),
               "limit_exceeded");
-    EXPECT_EQ(code_of([&] { parse_search(BodyKind::json, R"({"text": "four"})", {}, small); }), "limit_exceeded");
-    EXPECT_EQ(code_of([&] { parse_search(BodyKind::json, std::string(61, ' '), {}, small); }), "body_too_large");
+    EXPECT_EQ(refusal([&] { parse_search(BodyKind::json, R"({"text": "four"})", {}, small); }), "limit_exceeded");
+    EXPECT_EQ(refusal([&] { parse_search(BodyKind::json, std::string(61, ' '), {}, small); }), "body_too_large");
     EXPECT_EQ(search_code("{\"vectors\": " + std::string(200000, '[') + std::string(200000, ']') + "}"),
               "invalid_argument")
         << "deep nesting";
@@ -114,7 +110,7 @@ TEST(JsonBodies, ExplainAddAndDelete) {
         parse_explain(BodyKind::json, R"({"example": "q", "id": "p", "similarities": true})", {}, {});
     EXPECT_EQ(e.id, "p");
     EXPECT_TRUE(e.similarities);
-    EXPECT_EQ(code_of([] { parse_explain(BodyKind::json, R"({"example": "q"})", {}, {}); }), "invalid_argument");
+    EXPECT_EQ(refusal([] { parse_explain(BodyKind::json, R"({"example": "q"})", {}, {}); }), "invalid_argument");
     const AddRequest a = parse_add(
         BodyKind::json,
         R"({"pages": [{"id": "x", "vectors": [[1, 2]], "grid": [3, 4], "metadata": {"a": 1}}], "replace": true})", {},
@@ -128,11 +124,11 @@ TEST(JsonBodies, ExplainAddAndDelete) {
                             R"({"pages": [{"id": "x", "vectors": [[1]]}, {"id": "y", "vectors": [[1, 2]]}]})",
                             R"({"pages": [{"id": "x", "vectors": [[1]], "grid": [1]}]})",
                             R"({"pages": [{"id": "x", "vectors": [[1]], "metadata": 1}]})"}) {
-        EXPECT_EQ(code_of([&] { parse_add(BodyKind::json, bad, {}, {}); }), "invalid_argument") << bad;
+        EXPECT_EQ(refusal([&] { parse_add(BodyKind::json, bad, {}, {}); }), "invalid_argument") << bad;
     }
     EXPECT_EQ(parse_ids(R"({"ids": ["a", "b"]})", {}), (std::vector<std::string>{"a", "b"}));
     for (const char* bad : {"{}", R"({"ids": []})", R"({"ids": [1]})"})
-        EXPECT_EQ(code_of([&] { parse_ids(bad, {}); }), "invalid_argument");
+        EXPECT_EQ(refusal([&] { parse_ids(bad, {}); }), "invalid_argument");
 }
 
 TEST(NpyBodies, TwoAndThreeDimensions) {
@@ -155,7 +151,7 @@ TEST(NpyBodies, TwoAndThreeDimensions) {
 }
 
 TEST(NpyBodies, SayWhatIsWrong) {
-    const auto code = [](const std::string& body) { return code_of([&] { parse_npy_queries(body, {}); }); };
+    const auto code = [](const std::string& body) { return refusal([&] { parse_npy_queries(body, {}); }); };
     const std::string good = npy("<f4", "2, 2", floats({1, 2, 3, 4}));
     for (std::size_t n = 0; n < good.size(); ++n) EXPECT_EQ(code(good.substr(0, n)), "invalid_body") << n;
     EXPECT_EQ(code(good + "x"), "invalid_body");
@@ -171,15 +167,15 @@ TEST(NpyBodies, SayWhatIsWrong) {
 
 TEST(SafetensorsBodies, QueriesAndPages) {
     const test::Corpus corpus;
-    const std::string file = slurp(corpus.directory / "queries.safetensors");
+    const std::string file = test::read_file(corpus.directory / "queries.safetensors");
     const QueryInput queries = parse_safetensors_queries(file, {});
     ASSERT_EQ(queries.vectors.size(), 3U);
     EXPECT_EQ(queries.ids[2], "q2");
     EXPECT_TRUE(queries.batch);
     const std::string unaligned = "x" + file;  // a body has no alignment
     EXPECT_EQ(parse_safetensors_queries(std::string_view(unaligned).substr(1), {}).vectors.size(), 3U);
-    const AddRequest pages =
-        parse_add(BodyKind::safetensors, slurp(corpus.directory / "small.safetensors"), {{"replace", "true"}}, {});
+    const AddRequest pages = parse_add(BodyKind::safetensors, test::read_file(corpus.directory / "small.safetensors"),
+                                       {{"replace", "true"}}, {});
     EXPECT_EQ(pages.pages.size(), test::Corpus::pages);
     EXPECT_EQ(pages.pages.owner(0).size(), test::Corpus::patches);
     EXPECT_EQ(pages.pages.grid(0).columns, 4);
@@ -206,22 +202,22 @@ TEST(SafetensorsBodies, MetadataAndPlainTensors) {
     for (const char* bad : {R"([])", R"({\"7\": {}})", R"({\"0\": 1})", "{"}) {
         const std::string body =
             file(std::string(R"({"__metadata__":{"page_metadata":")") + bad + "\"}," + tensors + "}", data);
-        EXPECT_EQ(code_of([&] { parse_add(BodyKind::safetensors, body, {}, {}); }), "invalid_body") << bad;
+        EXPECT_EQ(refusal([&] { parse_add(BodyKind::safetensors, body, {}, {}); }), "invalid_body") << bad;
     }
 }
 
 TEST(SafetensorsBodies, EveryTruncationAndManyFlipsAreRefusedOrSound) {
     const test::Corpus corpus;
-    const std::string file = slurp(corpus.directory / "queries.safetensors");
+    const std::string file = test::read_file(corpus.directory / "queries.safetensors");
     for (std::size_t n = 0; n < file.size(); n += 7) {
-        EXPECT_EQ(code_of([&] { parse_safetensors_queries(std::string_view(file).substr(0, n), {}); }), "invalid_body")
+        EXPECT_EQ(refusal([&] { parse_safetensors_queries(std::string_view(file).substr(0, n), {}); }), "invalid_body")
             << n;
     }
     Random random(3);
     for (int i = 0; i < 3000; ++i) {
         std::string broken = file;
         broken[random.below(std::min<std::size_t>(broken.size(), 700))] = static_cast<char>(random.below(256));
-        const std::string code = code_of([&] { parse_safetensors_queries(broken, {}); });
+        const std::string code = refusal([&] { parse_safetensors_queries(broken, {}); });
         EXPECT_TRUE(code == "ok" || code == "invalid_body" || code == "limit_exceeded") << code;
     }
 }
@@ -230,7 +226,7 @@ TEST(BodyKinds, ByTypeAndFirstBytes) {
     EXPECT_EQ(body_kind("application/json; charset=utf-8", "{}"), BodyKind::json);
     EXPECT_EQ(body_kind("Application/Octet-Stream", "abc"), BodyKind::safetensors);
     for (const char* bad : {"", "text/plain", "multipart/form-data", "application/x-www-form-urlencoded"}) {
-        EXPECT_EQ(code_of([&] { body_kind(bad, "{}"); }), "unsupported_media_type") << bad;
+        EXPECT_EQ(refusal([&] { body_kind(bad, "{}"); }), "unsupported_media_type") << bad;
     }
 }
 

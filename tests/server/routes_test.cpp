@@ -11,6 +11,7 @@
 #include "api_error.h"
 #include "router.h"
 #include "routes.h"
+#include "support/made_files.h"
 #include "test_server.h"
 #include "web_files.h"
 
@@ -113,11 +114,6 @@ struct Server : RunningServer {
     }
 };
 
-std::string slurp(const std::filesystem::path& path) {
-    std::ifstream in(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-}
-
 TEST(Routes, AreThoseOfTheDocument) {
     const Corpus corpus;
     Service service(corpus.options());
@@ -162,7 +158,7 @@ TEST(Routes, AnswerAsTheDocumentSays) {
     const json one = s.search(R"({"example": "q0", "k": 3})");
     EXPECT_EQ(one["hits"].size(), 3U);
     EXPECT_EQ(s.search(R"({"examples": ["q0", "q1"], "metadata": false})")["results"].size(), 2U);
-    const std::string queries = slurp(corpus.directory / "queries.safetensors");
+    const std::string queries = test::read_file(corpus.directory / "queries.safetensors");
     const json binary =
         expect("POST", "/v1/search", s.post("/v1/search?k=3&view=full", queries, "application/octet-stream"), 200);
     EXPECT_EQ(binary["results"].size(), 3U);
@@ -246,7 +242,7 @@ TEST(Routes, AnswerAsTheDocumentSays) {
     expect("POST", "/v1/pages", s.post("/v1/pages", R"({"pages": [{"id": "x", "vectors": [[1]]}]})"), 400,
            "dimension_mismatch");
     EXPECT_EQ(expect("POST", "/v1/pages",
-                     s.post("/v1/pages?replace=true", slurp(corpus.directory / "small.safetensors"),
+                     s.post("/v1/pages?replace=true", test::read_file(corpus.directory / "small.safetensors"),
                             "application/octet-stream"),
                      201)["replaced"],
               12);
@@ -387,7 +383,7 @@ TEST(Routes, FaultsOfFilesAndTime) {
     Server s(std::move(options));
     s.search(R"({"example": "q0"})", 504, "deadline_exceeded");
     expect("DELETE", "/v1/pages/{id}", s.client.Delete("/v1/pages/page-0"), 409, "read_only");
-    std::string bytes = slurp(corpus.directory / "small.safetensors");
+    std::string bytes = test::read_file(corpus.directory / "small.safetensors");
     bytes[3] = '\x7f';
     write_text_file(corpus.directory / "small.safetensors", bytes);
     expect("POST", "/v1/reload", s.post("/v1/reload", ""), 500, "corrupt");

@@ -20,6 +20,11 @@ TemporaryDirectory::~TemporaryDirectory() {
     std::filesystem::remove_all(path_, ignored);
 }
 
+std::size_t files_in(const std::filesystem::path& folder) {
+    return static_cast<std::size_t>(
+        std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()));
+}
+
 CommandResult run_cli(const std::string& arguments) {
     const TemporaryDirectory scratch;
     const auto out = scratch / "out";

@@ -19,6 +19,9 @@ private:
     std::filesystem::path path_;
 };
 
+/// How many entries a folder has.
+std::size_t files_in(const std::filesystem::path& folder);
+
 /// Runs the built command line with these arguments (a shell string) and returns its exit status;
 /// stdout and stderr are captured.
 struct CommandResult {

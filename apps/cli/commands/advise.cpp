@@ -10,12 +10,12 @@ namespace marginmerge::cli {
 
 namespace {
 
-struct Options {
+struct AdviseFlags {
     Common common;
     lab::AdviseOptions job;
 };
 
-void print(const lab::Advice& a, const Options& o) {
+void print(const lab::Advice& a, const AdviseFlags& o) {
     if (o.common.json) {
         fmt::print("{}", lab::advice_json(a));
         return;
@@ -60,7 +60,7 @@ void print(const lab::Advice& a, const Options& o) {
 }  // namespace
 
 void register_advise(CLI::App& app) {
-    auto o = std::make_shared<Options>();
+    auto o = std::make_shared<AdviseFlags>();
     CLI::App* command = app.add_subcommand("advise", "The smallest index that keeps the quality you ask for");
     command->add_option("--docs", o->job.documents, "Documents: a multi-vector file")->required();
     command->add_option("--queries", o->job.queries, "Your queries: a multi-vector file")->required();

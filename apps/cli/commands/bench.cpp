@@ -12,7 +12,7 @@ namespace marginmerge::cli {
 
 namespace {
 
-struct Options {
+struct BenchFlags {
     Common common;
     BenchOptions job;
     std::string what;
@@ -68,7 +68,7 @@ void print(const BenchReport& report) {
     for (const std::string& note : report.notes) fmt::print("note: {}\n", note);
 }
 
-void run(const Options& o) {
+void run(const BenchFlags& o) {
     BenchOptions job = o.job;
     job.threads = o.common.threads;
     if (job.dim == 0 || job.tokens == 0 || job.vectors == 0 || job.dim > 4096 || job.tokens > 4096 ||
@@ -92,7 +92,7 @@ void run(const Options& o) {
 }  // namespace
 
 void register_bench(CLI::App& app) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<BenchFlags>();
     CLI::App* command = app.add_subcommand("bench", "How fast this machine runs it, beside what the machine allows");
     command->add_option("WHAT", options->what, "kernels, page (construction by stage) or search")
         ->required()

@@ -16,7 +16,7 @@ namespace marginmerge::cli {
 
 namespace {
 
-struct Options {
+struct CompressFlags {
     Common common;
     CompressOptions job;
     std::vector<std::string> inputs;
@@ -50,7 +50,7 @@ nlohmann::json to_json(const CompressReport& r, const std::string& output) {
             {"notes", r.notes}};
 }
 
-void print(const CompressReport& r, const Options& options) {
+void print(const CompressReport& r, const CompressFlags& options) {
     if (options.common.json) {
         fmt::print("{}\n", to_json(r, options.output).dump(2));
         return;
@@ -69,7 +69,7 @@ void print(const CompressReport& r, const Options& options) {
     for (const auto& note : r.notes) fmt::print(stderr, "note: {}\n", note);
 }
 
-void run(Options& o) {
+void run(CompressFlags& o) {
     o.job.output = o.output;
     if (o.join) {
         if (started_in_parallel()) fail(ErrorCode::invalid_argument, "--join: one process does this; start it alone");
@@ -94,7 +94,7 @@ void run(Options& o) {
 }  // namespace
 
 void register_compress(CLI::App& app) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<CompressFlags>();
     CLI::App* command = app.add_subcommand("compress", "Shrink every document of a multi-vector file");
     command->add_option("DOCS", options->inputs, "The multi-vector file to compress (with --join: its shards)")
         ->required();

@@ -14,7 +14,7 @@ namespace marginmerge::cli {
 
 namespace {
 
-struct Options {
+struct EncodeFlags {
     Common common;
     std::vector<std::string> sources;
     std::string queries, card, models, output, assets, shard;
@@ -46,7 +46,7 @@ void parse_shard(const std::string& text, EncodeOptions& options) {
     options.shards = count;
 }
 
-void print(const EncodeReport& report, const Options& options, const char* what) {
+void print(const EncodeReport& report, const EncodeFlags& options, const char* what) {
     if (options.common.json) {
         nlohmann::ordered_json skipped = nlohmann::ordered_json::array();
         for (const auto& s : report.skipped)
@@ -83,7 +83,7 @@ void print(const EncodeReport& report, const Options& options, const char* what)
     if (!report.skipped.empty()) fmt::print("{} skipped\n", report.skipped.size());
 }
 
-void run(const Options& o) {
+void run(const EncodeFlags& o) {
     if (o.sources.empty() == o.queries.empty())
         fail(ErrorCode::invalid_argument, "encode: expected documents or --queries, found {}",
              o.sources.empty() ? "neither" : "both");
@@ -134,7 +134,7 @@ void read_pages(double megapixels) {
 
 void read_pages(double) {}
 
-void run(const Options&) {
+void run(const EncodeFlags&) {
     fail(ErrorCode::unsupported,
          "this build has no encoder; run scripts/setup encode, scripts/fetch-encoder and rebuild");
 }
@@ -144,7 +144,7 @@ void run(const Options&) {
 }  // namespace
 
 void register_encode(CLI::App& app) {
-    auto o = std::make_shared<Options>();
+    auto o = std::make_shared<EncodeFlags>();
     CLI::App* command = app.add_subcommand("encode", "Documents, images and queries to vectors");
     command->add_option("SRC", o->sources, "PDF, PNG, JPEG, WebP, TIFF or text files, or folders of them");
     command->add_option("--queries", o->queries, "Encode queries instead: .tsv (id, text), .jsonl, or one a line");

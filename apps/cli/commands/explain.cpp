@@ -14,7 +14,7 @@ namespace marginmerge::cli {
 
 namespace {
 
-struct Options {
+struct ExplainFlags {
     Common common;
     ExplainOptions job;
     std::string documents, model, output;
@@ -69,7 +69,7 @@ void print_text(const ExplainReport& r) {
 }  // namespace
 
 void register_explain(CLI::App& app) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<ExplainFlags>();
     CLI::App* command = app.add_subcommand("explain", "Every step of compressing one document, as .npy files");
     command->add_option("DOCS", options->documents, "The multi-vector file")->required();
     command->add_option("--doc", options->job.document, "Id of the document")->required();

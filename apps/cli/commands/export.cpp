@@ -13,7 +13,7 @@ namespace marginmerge::cli {
 
 namespace {
 
-struct Options {
+struct ExportFlags {
     Common common;
     ExportOptions job;
     std::string index, output, queries;
@@ -81,7 +81,7 @@ void print_text(const ExportReport& r) {
 }  // namespace
 
 void register_export(CLI::App& app) {
-    auto o = std::make_shared<Options>();
+    auto o = std::make_shared<ExportFlags>();
     CLI::App* command = app.add_subcommand("export", "An index in the form another engine loads, or straight into it");
     command->add_option("INDEX", o->index, "An index folder or any multi-vector file")->required();
     std::vector<std::string> names;

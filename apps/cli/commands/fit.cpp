@@ -13,7 +13,7 @@ namespace marginmerge::cli {
 
 namespace {
 
-struct Options {
+struct FitFlags {
     Common common;
     FitOptions fit;
     FitSource single;
@@ -99,7 +99,7 @@ Progress with_epochs(const Common& common) {
     };
 }
 
-void run(Options& o, const CLI::App& command) {
+void run(FitFlags& o, const CLI::App& command) {
     if (!o.documents.empty()) {
         FitSource source;
         source.documents = o.documents;
@@ -140,7 +140,7 @@ void run(Options& o, const CLI::App& command) {
 }  // namespace
 
 void register_fit(CLI::App& app) {
-    auto o = std::make_shared<Options>();
+    auto o = std::make_shared<FitFlags>();
     CLI::App* command = app.add_subcommand("fit", "Learn from queries how to compress: prototypes, probes, network");
     command->add_option("--docs", o->documents, "Documents, a multi-vector file");
     command->add_option("--queries", o->queries, "Queries; without any, pseudo-queries are drawn from the documents");

@@ -12,7 +12,7 @@ namespace marginmerge::cli {
 
 namespace {
 
-struct Options {
+struct ImportFlags {
     Common common;
     ImportOptions job;
     std::vector<std::string> sources;
@@ -43,7 +43,7 @@ std::string size_text(std::uint64_t bytes) {
                       : fmt::format("{:.1f} KB", b / 1e3);
 }
 
-void print_json(const Options& o, const ImportReport& r) {
+void print_json(const ImportFlags& o, const ImportReport& r) {
     nlohmann::ordered_json out;
     out["output"] = o.output;
     out["documents"] = r.documents;
@@ -62,7 +62,7 @@ void print_json(const Options& o, const ImportReport& r) {
     fmt::print("{}\n", out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-void print_text(const Options& o, const ImportReport& r) {
+void print_text(const ImportFlags& o, const ImportReport& r) {
     fmt::print("{}: {} documents, {} vectors, {} dimensions, {}, {}\n", o.output, r.documents, r.vectors, r.dim,
                to_string(r.type), size_text(r.bytes));
     constexpr std::size_t most = 10;
@@ -86,7 +86,7 @@ void print_warnings(const ImportReport& r) {
 }  // namespace
 
 void register_import(CLI::App& app) {
-    auto o = std::make_shared<Options>();
+    auto o = std::make_shared<ImportFlags>();
     CLI::App* command = app.add_subcommand("import", "Any supported source to a multi-vector file");
     command
         ->add_option("SRC", o->sources,

@@ -11,13 +11,13 @@ namespace marginmerge::cli {
 
 namespace {
 
-struct Options {
+struct LabFlags {
     Common common;
     lab::LabOptions job;
     std::uint64_t seed = 42;
 };
 
-void print(const lab::LabReport& r, const Options& o) {
+void print(const lab::LabReport& r, const LabFlags& o) {
     if (o.common.json) {
         nlohmann::json j = {{"report", r.html.string()},
                             {"datasets", r.datasets},
@@ -44,7 +44,7 @@ void print(const lab::LabReport& r, const Options& o) {
 }  // namespace
 
 void register_lab(CLI::App& app) {
-    auto o = std::make_shared<Options>();
+    auto o = std::make_shared<LabFlags>();
     CLI::App* command = app.add_subcommand("lab", "The paper's tables and figures on any data");
     std::string studies;
     for (const auto& name : lab::study_names()) studies += (studies.empty() ? "" : "|") + name;

@@ -15,7 +15,7 @@ namespace marginmerge::cli {
 
 namespace {
 
-struct Options {
+struct ServeFlags {
     Common common;
     server::ServiceOptions service;
     server::HttpOptions http;
@@ -29,7 +29,7 @@ std::string from_environment(const char* name) {
     return value == nullptr ? "" : value;
 }
 
-void serve(Options& options) {
+void serve(ServeFlags& options) {
     if (options.http.api_key.empty()) options.http.api_key = from_environment("MARGINMERGE_API_KEY");
     options.service.limits = options.http.limits;
     options.service.threads = options.common.threads;
@@ -89,7 +89,7 @@ void serve(Options& options) {
 }  // namespace
 
 void register_serve(CLI::App& app) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<ServeFlags>();
     CLI::App* command = app.add_subcommand("serve", "An index over HTTP, with a web page");
     server::SnapshotSources& sources = options->service.sources;
     server::Limits& limits = options->http.limits;

@@ -12,13 +12,13 @@ namespace marginmerge::cli {
 
 namespace {
 
-struct Options {
+struct SynthFlags {
     Common common;
     SynthOptions job;
     std::string output, type = "f16";
 };
 
-void print(const SynthReport& r, const Options& o) {
+void print(const SynthReport& r, const SynthFlags& o) {
     if (o.common.json) {
         const nlohmann::json j = {{"output", o.output},
                                   {"kind", o.job.kind},
@@ -46,7 +46,7 @@ void print(const SynthReport& r, const Options& o) {
 }  // namespace
 
 void register_synth(CLI::App& app) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<SynthFlags>();
     CLI::App* command = app.add_subcommand("synth", "Make a corpus with a chosen redundancy");
     std::string kinds;
     for (const SynthKind& kind : synth_kinds()) kinds += (kinds.empty() ? "" : "|") + std::string(kind.name);
