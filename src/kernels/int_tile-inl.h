@@ -86,7 +86,7 @@ HWY_INLINE void ShiftCodes(const std::int8_t* HWY_RESTRICT from, std::size_t cou
 struct ShiftNext {
     const std::int8_t* from;
     std::uint8_t* to;
-    std::size_t count;      ///< codes in the next block
+    std::size_t count;      ///< codes in the next block; 0: there is nothing to do
     std::size_t first = 0;  ///< where the rows of the current tile begin
 
     HWY_INLINE ShiftNext At(std::size_t row, std::size_t d) const { return {from, to, count, row * d}; }
@@ -95,11 +95,12 @@ struct ShiftNext {
     HWY_INLINE void Step(std::size_t word) const {
         constexpr std::size_t piece = R * 16 * word_numbers;
         const std::size_t at = first + word * word_numbers * R;
+        if (at >= count) return;
         HWY_UNROLL(12)
         for (std::size_t line = 0; line < (piece + 63) / 64; ++line) hwy::Prefetch(from + at + 4096 + line * 64);
         if (at + piece <= count) {
             ShiftCodes(from + at, piece, to + at);
-        } else if (at < count) {
+        } else {
             ShiftCodes(from + at, count - at, to + at);
         }
     }
@@ -163,27 +164,25 @@ HWY_INLINE void IntTile(const std::int32_t* HWY_RESTRICT rows, std::size_t words
     }
 }
 
-/// As TilesOver, for words.
-template <std::size_t C, class Beside, class Epilogue>
+/// As TilesOver, for words. ShiftNext is the only thing ever done beside, so that every tile is compiled once.
+template <std::size_t C, class Epilogue>
 HWY_INLINE void IntTilesOver(const std::int32_t* rows, std::size_t n, std::size_t words, const std::int32_t* panel,
-                             const std::int32_t* start, const Beside& beside, const Epilogue& epilogue) {
+                             const std::int32_t* start, const ShiftNext& beside, const Epilogue& epilogue) {
     constexpr std::size_t R = IntTileRows<C>();
     const std::size_t d = words * word_numbers;
     if (n < R) {
         for (std::size_t r = 0; r < n; ++r) {
             IntVec sum[1][C];
-            IntTile<1, C>(rows + r * words, words, panel, start, beside.At(r, d), sum);
+            IntTile<1, C>(rows + r * words, words, panel, start, Alone(), sum);
             epilogue(sum, r);
         }
         return;
     }
-    for (std::size_t r = 0;;) {
+    ForTiles<R>(n, [&](std::size_t r) HWY_ATTR {
         IntVec sum[R][C];
         IntTile<R, C>(rows + r * words, words, panel, start, beside.At(r, d), sum);
         epilogue(sum, r);
-        if (r + R >= n) return;
-        r = r + 2 * R <= n ? r + R : n - R;
-    }
+    });
 }
 
 }  // namespace HWY_NAMESPACE

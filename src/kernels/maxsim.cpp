@@ -23,41 +23,76 @@ void PackQuery(ConstMatrix rows, PackedTokens& packed) {
     packed.padded = VectorsFor(rows.rows) * Lanes();
     packed.layout = HWY_TARGET;
     packed.lanes = AlignedArray<float>(packed.padded * rows.cols);
-    PackLanes(rows.data, rows.rows, rows.cols, false, packed.lanes.data());
+    ForTokenPanels(rows.rows, [&](auto width, std::size_t v, bool) HWY_ATTR {
+        PackPanel<width()>(rows.data, rows.cols, packed.lanes.data() + v * Lanes() * rows.cols,
+                           [&](std::size_t lane) { return TokenOfLane(v * Lanes() + lane, rows.rows); });
+    });
 }
 
-/// Converts the block that comes next while this one is multiplied, and fetches the one after.
-template <ScalarType type>
-struct ConvertNext {
-    const std::uint16_t* from;  ///< the next block
-    float* to;                  ///< [rows][d]
-    std::size_t count;          ///< numbers in the next block
-    std::size_t fetch;          ///< numbers from there to the block after
-    std::size_t first = 0;      ///< where the rows of the current tile begin
+// Unrolled where a conversion is one instruction.
+#undef MARGINMERGE_UNROLL_CONVERSION
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+#define MARGINMERGE_UNROLL_CONVERSION HWY_UNROLL(24)
+#else
+#define MARGINMERGE_UNROLL_CONVERSION
+#endif
 
-    HWY_INLINE ConvertNext At(std::size_t row, std::size_t d) const { return {from, to, count, fetch, row * d}; }
+/// What is done beside the tiles: floats that are needed next are fetched; of stored halves, the block that comes next
+/// is converted and the one after fetched. One type for all, told apart at run time, because every tile is compiled
+/// for each.
+struct Ahead {
+    const void* from;       ///< f32: what to fetch; else the next block
+    ScalarType type;        ///< of `from`
+    float* to;              ///< [rows][d]
+    std::size_t count;      ///< numbers in the next block
+    std::size_t fetch;      ///< numbers from there to the block after
+    std::size_t first = 0;  ///< where the rows of the current tile begin
+
+    static Ahead Fetch(const float* next) { return {next, ScalarType::f32, nullptr, 0, 0}; }
+    HWY_INLINE Ahead At(std::size_t row, std::size_t d) const { return {from, type, to, count, fetch, row * d}; }
+
     template <std::size_t R>
     HWY_INLINE void Step(std::size_t k) const {
         const std::size_t at = first + k * R;
-        HWY_UNROLL(12)
-        for (std::size_t line = 0; line < (R + 1) / 2; ++line) hwy::Prefetch(from + at + fetch + line * 32);
-        if (at + R * 16 > count) {
-            if (at < count) ToFloats<type>(from + at, count - at, to + at);
+        if (type == ScalarType::f32) {
+            const auto* next = static_cast<const float*>(from) + at;
+            HWY_UNROLL(24)
+            for (std::size_t r = 0; r < R; ++r) hwy::Prefetch(next + r * 16);
             return;
         }
-        HWY_UNROLL(48)
-        for (std::size_t i = 0; i < R * 16; i += Lanes())
-            hn::StoreU(Widen<type>(from + at + i), FloatTag(), to + at + i);
+        const auto* next = static_cast<const std::uint16_t*>(from) + at;
+        HWY_UNROLL(12)
+        for (std::size_t line = 0; line < (R + 1) / 2; ++line) hwy::Prefetch(next + fetch + line * 32);
+        if (at + R * 16 > count) {
+            if (at < count) Convert(at, count - at);
+        } else if (type == ScalarType::f16) {
+            float* p = Apart(to + at);
+            MARGINMERGE_UNROLL_CONVERSION
+            for (std::size_t i = 0; i < R * 16; i += Lanes()) hn::StoreU(FromHalf(next + i), FloatTag(), p + i);
+        } else {
+            float* p = Apart(to + at);
+            MARGINMERGE_UNROLL_CONVERSION
+            for (std::size_t i = 0; i < R * 16; i += Lanes()) hn::StoreU(FromBrain(next + i), FloatTag(), p + i);
+        }
+    }
+    /// The same pointer; GCC does not see that, and so does not compute the addresses of both branches beforehand.
+    static HWY_INLINE float* Apart(float* p) {
+        asm("" : "+r"(p));
+        return p;
     }
     template <std::size_t R>
     HWY_INLINE void Rest(std::size_t k, std::size_t d) const {
         const std::size_t at = first + k * R;
-        if (at < count) ToFloats<type>(from + at, std::min(count - at, (d - k) * R), to + at);
+        if (at < count) Convert(at, std::min(count - at, (d - k) * R));
+    }
+    HWY_NOINLINE void Convert(std::size_t at, std::size_t numbers) const {
+        const auto* next = static_cast<const std::uint16_t*>(from) + at;
+        if (type == ScalarType::f16) ToFloats<ScalarType::f16>(next, numbers, to + at);
+        if (type == ScalarType::bf16) ToFloats<ScalarType::bf16>(next, numbers, to + at);
     }
 };
 
 /// Scores the rows of a block panel by panel.
-template <ScalarType type>
 struct FloatBlock {
     const PackedTokens& query;
     VectorsView vectors;
@@ -67,32 +102,47 @@ struct FloatBlock {
 
     HWY_INLINE void operator()(std::size_t row, std::size_t n, const Slots& slots) {
         const std::size_t d = query.dim;
-        if constexpr (type == ScalarType::f32) {
+        if (vectors.type == ScalarType::f32) {
             const float* rows = static_cast<const float*>(vectors.data) + row * d;
-            Panels(rows, n, slots, FetchFloats{rows + n * d});
-        } else {
-            const auto* next = static_cast<const std::uint16_t*>(vectors.data) + (row + n) * d;
-            if (fresh_) ToFloats<type>(next - n * d, n * d, converted);
-            fresh_ = false;
-            float* other = converted + block_rows * d;
-            const std::size_t count = std::min(end - row - n, block_rows) * d;
-            float* now = odd_ ? other : converted;
-            Panels(now, n, slots, ConvertNext<type>{next, odd_ ? converted : other, count, n * d});
-            odd_ = !odd_;
+            Panels(rows, n, slots, Ahead::Fetch(rows + n * d));
+            return;
         }
+        const auto* next = static_cast<const std::uint16_t*>(vectors.data) + (row + n) * d;
+        float* now = odd_ ? converted + block_rows * d : converted;
+        float* other = odd_ ? converted : converted + block_rows * d;
+        if (fresh_) Ahead{next - n * d, vectors.type, now, 0, 0}.Convert(0, n * d);
+        const std::size_t count = std::min(end - row - n, block_rows) * d;
+        Panels(now, n, slots, Ahead{next, vectors.type, other, count, n * d});
+        fresh_ = false;
+        odd_ = !odd_;
     }
 
-    template <class Beside>
-    HWY_INLINE void Panels(const float* rows, std::size_t n, const Slots& slots, const Beside& beside) const {
-        ForPanels(query.padded / Lanes(), [&](auto width, std::size_t v) HWY_ATTR {
+    HWY_INLINE void Panels(const float* rows, std::size_t n, const Slots& slots, const Ahead& ahead) const {
+        const std::size_t d = query.dim;
+        ForTokenPanels(query.tokens, [&](auto width, std::size_t v, [[maybe_unused]] bool half) HWY_ATTR {
             constexpr std::size_t C = width();
-            const float* panel = query.lanes.data() + v * Lanes() * query.dim;
-            const auto raise = [&](const auto& acc, std::size_t r) HWY_ATTR { slots.Raise(acc, r, v); };
-            if (v == 0) {
-                TilesOver<C>(rows, n, query.dim, panel, beside, raise);
-            } else {
-                TilesOver<C>(rows, n, query.dim, panel, Alone(), raise);
+            const float* panel = query.lanes.data() + v * Lanes() * d;
+            // The first panel works for the next block, the others fetch the panel that follows, the last one the
+            // first.
+            const bool last = (v + C) * Lanes() == query.padded;
+            const Ahead beside = v == 0 ? ahead : Ahead::Fetch(last ? query.lanes.data() : panel + C * Lanes() * d);
+#if HWY_TARGET == HWY_AVX2
+            if constexpr (C > 1) {
+                constexpr std::size_t R = TileRows<C>();
+                if (half && n >= R) {
+                    ForTiles<R>(n, [&](std::size_t r) HWY_ATTR {
+                        FloatVec acc[R][C - 1];
+                        FloatVec last[R / 2];
+                        Tile<R, C * Lanes()>(rows + r * d, d, panel, d, beside.At(r, d), acc, last);
+                        slots.Raise(acc, r, v);
+                        slots.RaiseHalf(last, r, v + C - 1);
+                    });
+                    return;
+                }
             }
+#endif
+            TilesOver<C>(rows, n, d, panel, beside,
+                         [&](const auto& acc, std::size_t r) HWY_ATTR { slots.Raise(acc, r, v); });
         });
     }
 
@@ -100,23 +150,14 @@ struct FloatBlock {
     bool odd_ = false;
 };
 
-template <ScalarType type>
-void ScanFloats(const PackedTokens& query, std::span<const std::uint32_t> begins, VectorsView vectors,
-                std::span<const std::int64_t> offsets, float* out) {
-    const std::size_t block_rows = BlockRows(query.dim * sizeof(float), type == ScalarType::f32 ? 16384 : 8192);
-    float* converted = type == ScalarType::f32 ? nullptr : scratch_floats<1>(2 * block_rows * query.dim);
-    ScanDocuments({begins, nullptr, query.padded}, offsets, block_rows, out,
-                  FloatBlock<type>{query, vectors, static_cast<std::size_t>(offsets.back()), block_rows, converted});
-}
-
 void Scan(const PackedTokens& query, std::span<const std::uint32_t> begins, VectorsView vectors,
           std::span<const std::int64_t> offsets, float* out) {
     if (query.layout != HWY_TARGET) fail(ErrorCode::internal, "query prepared for another kernel level");
-    switch (vectors.type) {
-        case ScalarType::f32: return ScanFloats<ScalarType::f32>(query, begins, vectors, offsets, out);
-        case ScalarType::f16: return ScanFloats<ScalarType::f16>(query, begins, vectors, offsets, out);
-        case ScalarType::bf16: return ScanFloats<ScalarType::bf16>(query, begins, vectors, offsets, out);
-    }
+    const bool floats = vectors.type == ScalarType::f32;
+    const std::size_t block_rows = BlockRows(query.dim * sizeof(float), floats ? 16384 : 8192);
+    float* converted = floats ? nullptr : scratch_floats<1>(2 * block_rows * query.dim);
+    ScanDocuments({begins, nullptr, query.padded}, offsets, block_rows, out,
+                  FloatBlock{query, vectors, static_cast<std::size_t>(offsets.back()), block_rows, converted});
 }
 
 /// Keeps the best response and its row for every token.
@@ -157,11 +198,12 @@ void FindWinners(const PackedTokens& query, VectorsView document, float* best, s
     for (std::size_t row = 0; row < document.rows; row += block_rows) {
         const std::size_t n = std::min(block_rows, document.rows - row);
         const VectorsView block = document.middle_rows(row, n);
-        const float* rows = static_cast<const float*>(block.data);
-        if (document.type == ScalarType::f16) ToFloats<ScalarType::f16>(block.data, n * d, converted);
-        if (document.type == ScalarType::bf16) ToFloats<ScalarType::bf16>(block.data, n * d, converted);
-        if (document.type != ScalarType::f32) rows = converted;
-        ForPanels(query.padded / Lanes(), [&](auto width, std::size_t v) HWY_ATTR {
+        const auto* rows = static_cast<const float*>(block.data);
+        if (document.type != ScalarType::f32) {
+            Ahead{block.data, document.type, converted, 0, 0}.Convert(0, n * d);
+            rows = converted;
+        }
+        ForTokenPanels(query.tokens, [&](auto width, std::size_t v, bool) HWY_ATTR {
             const Winners winners{tops + v * Lanes(), where + v * Lanes(), static_cast<std::int32_t>(row)};
             TilesOver<width()>(rows, n, d, query.lanes.data() + v * Lanes() * d, Alone(), winners);
         });

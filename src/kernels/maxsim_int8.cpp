@@ -84,7 +84,7 @@ struct Int8Block {
                 std::memset(to + d, 0, words * word_numbers - d);  // the query is zero there
                 ShiftCodes(source + r * d, d, to);
             }
-            Panels(shifted, n, scales, slots, Alone());
+            Panels(shifted, n, scales, slots, ShiftNext{nullptr, nullptr, 0});
             return;
         }
         if (fresh) ShiftCodes(source, n * d, shifted);
@@ -95,20 +95,13 @@ struct Int8Block {
         odd = !odd;
     }
 
-    template <class Beside>
     HWY_INLINE void Panels(const std::uint8_t* numbers, std::size_t n, const float* scales, const Slots& slots,
-                           const Beside& beside) const {
+                           const ShiftNext& shift) const {
         const auto* rows = reinterpret_cast<const std::int32_t*>(numbers);
         ForPanels(query.padded / Lanes(), [&](auto width, std::size_t v) HWY_ATTR {
-            constexpr std::size_t C = width();
-            const std::int32_t* panel = query.lanes.data() + v * Lanes() * words;
-            const std::int32_t* start = query.start.data() + v * Lanes();
-            const Scaled scaled{scales, slots, v};
-            if (v == 0) {
-                IntTilesOver<C>(rows, n, words, panel, start, beside, scaled);
-            } else {
-                IntTilesOver<C>(rows, n, words, panel, start, Alone(), scaled);
-            }
+            const ShiftNext beside = v == 0 ? shift : ShiftNext{nullptr, nullptr, 0};
+            IntTilesOver<width()>(rows, n, words, query.lanes.data() + v * Lanes() * words,
+                                  query.start.data() + v * Lanes(), beside, Scaled{scales, slots, v});
         });
     }
 

@@ -22,8 +22,12 @@ void PackMatrix(ConstMatrix rows, PackedRows& packed) {
     packed.layout = HWY_TARGET;
     const std::size_t need = VectorsFor(rows.rows) * Lanes() * rows.cols;
     if (packed.lanes.size() < need) packed.lanes = AlignedArray<float>(need);
-    // Repeating the last row keeps an argmax honest and costs the products nothing.
-    PackLanes(rows.data, rows.rows, rows.cols, true, packed.lanes.data());
+    ForPanels(VectorsFor(rows.rows), [&](auto width, std::size_t v) HWY_ATTR {
+        // Repeating the last row keeps an argmax honest and costs the products nothing.
+        PackPanel<width()>(rows.data, rows.cols, packed.lanes.data() + v * Lanes() * rows.cols, [&](std::size_t lane) {
+            return static_cast<std::ptrdiff_t>(std::min(v * Lanes() + lane, rows.rows - 1));
+        });
+    });
 }
 
 /// Writes tiles as they are: out[row, lane], the lane side being b.
@@ -35,20 +39,27 @@ struct StoreRows {
     template <std::size_t R, std::size_t C>
     HWY_INLINE void operator()(const FloatVec (&acc)[R][C], std::size_t row) const {
         const FloatTag df;
+        // Loops unrolled in full: the sums must not be indexed at run time, or they live in memory.
+        HWY_UNROLL(3)
         for (std::size_t c = 0; c < C; ++c) {
             const std::size_t lane = first_lane + c * Lanes();
             const std::size_t inside = std::min(Lanes(), out.cols - lane);
+            HWY_UNROLL(24)
             for (std::size_t r = 0; r < R; ++r) {
                 float* p = out.row(first_row + row + r) + lane;
-                if (inside == Lanes()) {
+                if (HWY_LIKELY(inside == Lanes())) {
                     hn::StoreU(acc[r][c], df, p);
                 } else {
-                    HWY_ALIGN float part[Lanes()];
-                    hn::Store(acc[r][c], df, part);
-                    std::copy_n(part, inside, p);
+                    StorePart(acc[r][c], inside, p);
                 }
             }
         }
+    }
+
+    static HWY_INLINE void StorePart(const FloatVec& x, std::size_t count, float* p) {
+        HWY_ALIGN float part[Lanes()];
+        hn::Store(x, FloatTag(), part);
+        std::copy_n(part, count, p);
     }
 };
 

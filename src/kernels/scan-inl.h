@@ -56,6 +56,30 @@ struct Slots {
                 hn::Store(hn::Max(hn::Load(df, p + c * Lanes()), acc[r][c]), df, p + c * Lanes());
         }
     }
+
+#if HWY_TARGET == HWY_AVX2
+    /// The same for the last vector, v, of a half panel: half[i] holds rows row + 2i and row + 2i + 1.
+    template <std::size_t pairs>
+    HWY_INLINE void RaiseHalf(const FloatVec (&half)[pairs], std::size_t row, std::size_t v) const {
+        const FloatTag df;
+        float* at = best + v * Lanes();
+        const auto raise = [&](std::size_t slot, const FloatVec& x) HWY_ATTR {
+            hn::Store(hn::Max(hn::Load(df, at + slot * width), x), df, at + slot * width);
+        };
+        if (of[row] == of[row + 2 * pairs - 1]) {
+            FloatVec top = half[0];
+            HWY_UNROLL(4)
+            for (std::size_t i = 1; i < pairs; ++i) top = hn::Max(top, half[i]);
+            raise(of[row], hn::Max(top, hn::SwapAdjacentBlocks(top)));
+            return;
+        }
+        HWY_UNROLL(4)
+        for (std::size_t i = 0; i < pairs; ++i) {
+            raise(of[row + 2 * i], hn::ConcatLowerLower(df, half[i], half[i]));
+            raise(of[row + 2 * i + 1], hn::ConcatUpperUpper(df, half[i], half[i]));
+        }
+    }
+#endif
 };
 
 /// sum_i best[i] (times scale[i] when given) in an order that does not depend on the vector length:

@@ -14,6 +14,7 @@
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
+#include "kernels/tile_avx2-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace marginmerge {
@@ -62,21 +63,55 @@ HWY_INLINE void ForPanels(std::size_t vectors, F&& f) {
 /// Vectors that hold `count` lanes.
 HWY_INLINE constexpr std::size_t VectorsFor(std::size_t count) { return (count + Lanes() - 1) / Lanes(); }
 
-/// Packs rows [count,d] for the lane side: panel by panel, [d][width * lanes]. Lanes past the last
-/// row repeat it when `repeat` is set (an argmax then never prefers them), else they are zero.
-/// `packed` has VectorsFor(count) * lanes * d numbers.
-HWY_INLINE void PackLanes(const float* HWY_RESTRICT rows, std::size_t count, std::size_t d, bool repeat,
-                          float* HWY_RESTRICT packed) {
-    ForPanels(VectorsFor(count), [&](auto width, std::size_t v) HWY_ATTR {
-        constexpr std::size_t span = width() * Lanes();
-        float* panel = packed + v * Lanes() * d;
-        for (std::size_t lane = 0; lane < span; ++lane) {
-            std::size_t row = v * Lanes() + lane;
-            const bool inside = row < count;
-            if (!inside && repeat) row = count - 1;
-            for (std::size_t k = 0; k < d; ++k) panel[k * span + lane] = inside || repeat ? rows[row * d + k] : 0.0f;
+/// Whether the last vector of a query may hold the same four tokens twice, to be multiplied by two rows at once.
+/// Elsewhere tokens fill vectors of four anyway, or the blends would cost as much as they save.
+constexpr bool half_panels = HWY_TARGET == HWY_AVX2;
+
+/// Vectors of a query's last panel when that is such a one, else 0.
+HWY_INLINE constexpr std::size_t HalfPanel(std::size_t tokens) {
+    const std::size_t rest = tokens % Lanes();
+    const std::size_t vectors = VectorsFor(tokens);
+    if (!half_panels || rest == 0 || rest > Lanes() / 2 || vectors == 1) return 0;
+    return vectors == 2 || vectors == 4 ? 2 : 3;
+}
+
+/// As ForPanels, for the tokens of a query: f(integral_constant<C>, first vector, is it a half panel).
+template <class F>
+HWY_INLINE void ForTokenPanels(std::size_t tokens, F&& f) {
+    const std::size_t vectors = VectorsFor(tokens);
+    const std::size_t last = HalfPanel(tokens);
+    for (std::size_t v = 0; v < vectors;) {
+        const bool half = v + last == vectors;
+        const std::size_t width = half ? last : PanelWidth(vectors - last - v);
+        if (width == 3) {
+            f(std::integral_constant<std::size_t, 3>(), v, half);
+        } else if (width == 2) {
+            f(std::integral_constant<std::size_t, 2>(), v, half);
+        } else {
+            f(std::integral_constant<std::size_t, 1>(), v, false);
         }
-    });
+        v += width;
+    }
+}
+
+/// Packs one panel, [d][C * lanes]: lane l holds row source(l) of `rows` [.,d], zeros when that is negative.
+template <std::size_t C, class Source>
+HWY_INLINE void PackPanel(const float* HWY_RESTRICT rows, std::size_t d, float* HWY_RESTRICT panel,
+                          const Source& source) {
+    constexpr std::size_t span = C * Lanes();
+    for (std::size_t lane = 0; lane < span; ++lane) {
+        const std::ptrdiff_t row = source(lane);
+        const float* from = rows + row * static_cast<std::ptrdiff_t>(d);
+        for (std::size_t k = 0; k < d; ++k) panel[k * span + lane] = row < 0 ? 0.0f : from[k];
+    }
+}
+
+/// The token in a lane of a packed query, or -1: past the last token comes nothing, but the last vector of a half
+/// panel repeats its lower half.
+HWY_INLINE std::ptrdiff_t TokenOfLane(std::size_t lane, std::size_t tokens) {
+    const std::size_t half = Lanes() / 2;
+    if (lane >= tokens && HalfPanel(tokens) > 0 && lane % Lanes() >= half) lane -= half;
+    return lane < tokens ? static_cast<std::ptrdiff_t>(lane) : -1;
 }
 
 /// sum += x * q. Written out for x86: left to itself, GCC picks forms that overwrite x or q and pays
@@ -107,26 +142,59 @@ HWY_INLINE void TileStep(const float* HWY_RESTRICT rows, std::size_t stride, con
     }
 }
 
-/// sum[r][c] = sum_k rows[r][k] * panel[k][c]. Every 16 numbers of the dimension beside(k) may do
-/// something that uses other parts of the core: fetch memory, convert the next rows.
-template <std::size_t R, std::size_t C, class Beside>
-HWY_INLINE void Tile(const float* HWY_RESTRICT rows, std::size_t stride, const float* HWY_RESTRICT panel, std::size_t d,
-                     const Beside& beside, FloatVec (&sum)[R][C]) {
+/// Four numbers; AVX2 has its own for the tiles it uses.
+template <std::size_t R, std::size_t C>
+HWY_INLINE void FourSteps(const float* HWY_RESTRICT rows, std::size_t stride, const float* HWY_RESTRICT panel,
+                          FloatVec (&sum)[R][C]) {
+    HWY_UNROLL(4)
+    for (std::size_t k = 0; k < 4; ++k) TileStep(rows + k, stride, panel + k * C * Lanes(), sum);
+}
+
+#if HWY_TARGET == HWY_AVX2
+/// A number of a half panel: C whole vectors, and one whose lower half belongs to the even row of a pair and whose
+/// upper half to the odd one.
+template <std::size_t R, std::size_t C, std::size_t pairs>
+HWY_INLINE void TileStep(const float* HWY_RESTRICT rows, std::size_t stride, const float* HWY_RESTRICT panel,
+                         FloatVec (&sum)[R][C], FloatVec (&half)[pairs]) {
     const FloatTag df;
+    TileStep(rows, stride, panel, sum);
+    const FloatVec tokens = hn::Load(df, panel + C * Lanes());
+    HWY_UNROLL(4)
+    for (std::size_t i = 0; i < pairs; ++i) {
+        const FloatVec even = hn::Set(df, rows[2 * i * stride]);
+        const FloatVec odd = hn::Set(df, rows[(2 * i + 1) * stride]);
+        MulAddTo(half[i], hn::ConcatUpperLower(df, odd, even), tokens);
+    }
+}
+#endif
+
+template <std::size_t R, std::size_t C>
+HWY_INLINE void Clear(FloatVec (&sum)[R][C]) {
     HWY_UNROLL(24)
     for (std::size_t r = 0; r < R; ++r) {
         HWY_UNROLL(3)
-        for (std::size_t c = 0; c < C; ++c) sum[r][c] = hn::Zero(df);
+        for (std::size_t c = 0; c < C; ++c) sum[r][c] = hn::Zero(FloatTag());
     }
-    constexpr std::size_t width = C * Lanes();
+}
+
+template <std::size_t pairs>
+HWY_INLINE void Clear(FloatVec (&half)[pairs]) {
+    HWY_UNROLL(4)
+    for (std::size_t i = 0; i < pairs; ++i) half[i] = hn::Zero(FloatTag());
+}
+
+/// sum[r][c] = sum_k rows[r][k] * panel[k][c] for R rows and a panel `width` floats wide; the sums are one array, or
+/// two for a half panel. Every 16 numbers beside(k) may do something that uses other parts of the core: fetch memory,
+/// convert the next rows. (No lambdas in here: GCC would keep the sums in memory.)
+template <std::size_t R, std::size_t width, class Beside, class... Sums>
+HWY_INLINE void Tile(const float* rows, std::size_t stride, const float* panel, std::size_t d, const Beside& beside,
+                     Sums&... sums) {
+    (Clear(sums), ...);
     std::size_t k = 0;
     for (; k + 16 <= d; k += 16) {
         beside.template Step<R>(k);
         for (std::size_t i = 0; i < 16; i += 4) {
-            TileStep<R, C>(rows, stride, panel, sum);
-            TileStep<R, C>(rows + 1, stride, panel + width, sum);
-            TileStep<R, C>(rows + 2, stride, panel + 2 * width, sum);
-            TileStep<R, C>(rows + 3, stride, panel + 3 * width, sum);
+            FourSteps(rows, stride, panel, sums...);
             rows += 4;
             panel += 4 * width;
         }
@@ -134,7 +202,7 @@ HWY_INLINE void Tile(const float* HWY_RESTRICT rows, std::size_t stride, const f
     if (k == d) return;
     beside.template Rest<R>(k, d);
     for (; k < d; ++k) {
-        TileStep<R, C>(rows, stride, panel, sum);
+        TileStep(rows, stride, panel, sums...);
         ++rows;
         panel += width;
     }
@@ -163,9 +231,20 @@ struct FetchFloats {
     HWY_INLINE void Rest(std::size_t, std::size_t) const {}
 };
 
-/// Runs tiles over rows [0,n) of a block against one panel and hands each to
-/// epilogue(acc, first row). When n is no multiple of the tile the last tile overlaps the one before,
-/// so an epilogue must not mind seeing a row twice; fewer rows than a tile are done one by one.
+/// Calls tile(first row) for the tiles of R rows that cover n >= R rows. When n is no multiple of R the last
+/// one overlaps the one before, so a row may be seen twice.
+template <std::size_t R, class F>
+HWY_INLINE void ForTiles(std::size_t n, const F& tile) {
+    for (std::size_t r = 0;;) {
+        tile(r);
+        if (r + R >= n) return;
+        r = r + 2 * R <= n ? r + R : n - R;
+    }
+}
+
+/// Runs tiles over rows [0,n) of a block against one panel and hands each to epilogue(acc, first row), which
+/// must not mind seeing a row twice. Fewer rows than a tile are done one by one; nothing comes after them, so
+/// nothing is done beside.
 template <std::size_t C, class Beside, class Epilogue>
 HWY_INLINE void TilesOver(const float* rows, std::size_t n, std::size_t d, const float* panel, const Beside& beside,
                           const Epilogue& epilogue) {
@@ -173,18 +252,16 @@ HWY_INLINE void TilesOver(const float* rows, std::size_t n, std::size_t d, const
     if (n < R) {
         for (std::size_t r = 0; r < n; ++r) {
             FloatVec acc[1][C];
-            Tile<1, C>(rows + r * d, d, panel, d, beside.At(r, d), acc);
+            Tile<1, C * Lanes()>(rows + r * d, d, panel, d, Alone(), acc);
             epilogue(acc, r);
         }
         return;
     }
-    for (std::size_t r = 0;;) {
+    ForTiles<R>(n, [&](std::size_t r) HWY_ATTR {
         FloatVec acc[R][C];
-        Tile<R, C>(rows + r * d, d, panel, d, beside.At(r, d), acc);
+        Tile<R, C * Lanes()>(rows + r * d, d, panel, d, beside.At(r, d), acc);
         epilogue(acc, r);
-        if (r + R >= n) return;
-        r = r + 2 * R <= n ? r + R : n - R;
-    }
+    });
 }
 
 }  // namespace HWY_NAMESPACE
