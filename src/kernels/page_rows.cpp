@@ -105,6 +105,50 @@ ResponseStatistics Statistics(const float* HWY_RESTRICT response, const float* H
     return out;
 }
 
+/// Columns in lanes; a new number goes down the list of the largest so far, no branches.
+void NeighbourMeans(const float* HWY_RESTRICT similarity, std::size_t members, std::size_t columns, std::size_t first,
+                    float* HWY_RESTRICT out) {
+    const FloatTag df;
+    const IntTag di;
+    const FloatVec lowest = hn::Set(df, -3.0e38f);
+    const std::size_t used = std::min(neighbours, members - 1);
+    for (std::size_t c = 0; c < columns; c += Lanes()) {
+        const std::size_t inside = std::min(Lanes(), columns - c);
+        FloatVec top[neighbours];
+        HWY_UNROLL(5)
+        for (std::size_t t = 0; t < neighbours; ++t) top[t] = lowest;
+        const auto add = [&](FloatVec x, std::size_t member) HWY_ATTR {
+            // The lane whose own row this is; none in most rows.
+            const IntVec own = hn::Iota(di, static_cast<std::int32_t>(first + c));
+            const auto skip = hn::Eq(own, hn::Set(di, static_cast<std::int32_t>(member)));
+            x = hn::IfThenElse(hn::Or(hn::IsNaN(x), hn::RebindMask(df, skip)), lowest, x);
+            HWY_UNROLL(5)
+            for (std::size_t t = 0; t < neighbours; ++t) {
+                const FloatVec less = hn::Min(top[t], x);
+                top[t] = hn::Max(top[t], x);
+                x = less;
+            }
+        };
+        HWY_ALIGN float part[Lanes()] = {};
+        const float* p = similarity + c;
+        if (inside == Lanes()) {
+            for (std::size_t j = 0; j < members; ++j, p += columns) add(hn::LoadU(df, p), j);
+        } else {
+            for (std::size_t j = 0; j < members; ++j, p += columns) {
+                std::copy_n(p, inside, part);
+                add(hn::Load(df, part), j);
+            }
+        }
+        FloatVec sum = hn::Zero(df);
+        HWY_UNROLL(5)
+        for (std::size_t t = 0; t < neighbours; ++t)
+            if (t < used) sum = hn::Add(sum, top[t]);
+        if (used > 0) sum = hn::Div(sum, hn::Set(df, static_cast<float>(used)));
+        hn::Store(sum, df, part);
+        std::copy_n(part, inside, out + c);
+    }
+}
+
 // Rows together share each load of the weights and keep several sums in flight.
 template <std::size_t outputs, std::size_t rows>
 HWY_INLINE void LayerRows(const float* HWY_RESTRICT x, std::size_t inputs, const float* HWY_RESTRICT weight,
@@ -161,6 +205,7 @@ namespace marginmerge {
 
 HWY_EXPORT(CoverageGain);
 HWY_EXPORT(Statistics);
+HWY_EXPORT(NeighbourMeans);
 HWY_EXPORT(DenseLayer);
 
 double coverage_gain(const float* coverage, const float* covered, const double* omega, std::size_t m) {
@@ -169,6 +214,10 @@ double coverage_gain(const float* coverage, const float* covered, const double* 
 
 ResponseStatistics response_statistics(const float* response, const float* omega, std::size_t m) {
     return MARGINMERGE_DISPATCH(Statistics)(response, omega, m);
+}
+
+void neighbour_means(const float* similarity, std::size_t members, std::size_t columns, std::size_t first, float* out) {
+    MARGINMERGE_DISPATCH(NeighbourMeans)(similarity, members, columns, first, out);
 }
 
 void dense_layer(const float* x, std::size_t rows, std::size_t inputs, const float* weight, const float* bias,

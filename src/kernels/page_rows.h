@@ -18,6 +18,11 @@ struct ResponseStatistics {
 };
 ResponseStatistics response_statistics(const float* response, const float* omega, std::size_t m);
 
+/// For every column c of `similarity` [members, columns]: the mean of its up to `neighbours` largest numbers, largest
+/// first, leaving out row first + c (the column's own) and what is not a number. 0 when there is only one member.
+constexpr std::size_t neighbours = 5;
+void neighbour_means(const float* similarity, std::size_t members, std::size_t columns, std::size_t first, float* out);
+
 /// out[r,o] = bias[o] + sum_i x[r,i] weight[i,o] for a dense layer of 16 or 32 outputs; the weights are
 /// [inputs, outputs], the transpose of how networks are stored.
 void dense_layer(const float* x, std::size_t rows, std::size_t inputs, const float* weight, const float* bias,

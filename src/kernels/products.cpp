@@ -253,7 +253,7 @@ PackedRows::PackedRows(ConstMatrix source) { MARGINMERGE_DISPATCH(PackMatrix)(so
 
 void product(ConstMatrix a, ConstMatrix b, MutMatrix out) {
     if (a.rows == 0 || b.rows == 0) return;
-    if (b.rows < a.rows) {
+    if (b.rows <= a.rows) {
         MARGINMERGE_DISPATCH(ProductRows)(packed_here(b), a, out);
     } else {
         MARGINMERGE_DISPATCH(ProductLanes)(packed_here(a), b, out, nullptr);

@@ -44,6 +44,8 @@ void add_to_clusters(ConstMatrix v, std::span<const std::int32_t> cluster, std::
 
 /// Inner product of two vectors of length d.
 float dot(const float* a, const float* b, std::size_t d);
+/// out[r] = dot(x, row r) for `count` rows side by side, the same bits.
+void dot_rows(const float* x, const float* rows, std::size_t count, std::size_t d, float* out);
 
 /// y += factor * x, length d.
 void add_scaled(float factor, const float* x, float* y, std::size_t d);

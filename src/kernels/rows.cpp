@@ -22,37 +22,79 @@ HWY_INLINE FloatVec LoadRest(const float* p, std::size_t count) {
     return hn::Load(FloatTag(), rest);
 }
 
-/// Number j goes to partial sum j % 32, whatever the vector length; then halves are added to halves.
-float Dot(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, std::size_t d) {
+/// Halves added to halves until one number is left.
+template <class D>
+HWY_INLINE float SumHalves(D d, hn::Vec<D> x) {
+#if HWY_TARGET == HWY_SCALAR
+    (void)d;
+    return hn::GetLane(x);
+#else
+    if constexpr (hn::MaxLanes(D()) == 1) {
+        return hn::GetLane(x);
+    } else {
+        const hn::Half<D> half;
+        return SumHalves(half, hn::Add(hn::LowerHalf(half, x), hn::UpperHalf(half, x)));
+    }
+#endif
+}
+
+/// out[r] = x . row r for R rows `d` apart. Number j goes to partial sum j % 32, whatever the vector length; then
+/// halves are added to halves.
+template <std::size_t R>
+HWY_INLINE void Dots(const float* HWY_RESTRICT x, const float* HWY_RESTRICT rows, std::size_t d,
+                     float* HWY_RESTRICT out) {
     const FloatTag df;
     constexpr std::size_t parts = 32 / Lanes();
-    FloatVec sum[parts];
-    HWY_UNROLL(8)
-    for (std::size_t p = 0; p < parts; ++p) sum[p] = hn::Zero(df);
+    FloatVec sum[R][parts];
+    HWY_UNROLL(2)
+    for (std::size_t r = 0; r < R; ++r) {
+        HWY_UNROLL(8)
+        for (std::size_t p = 0; p < parts; ++p) sum[r][p] = hn::Zero(df);
+    }
     std::size_t j = 0;
     for (; j + 32 <= d; j += 32) {
         HWY_UNROLL(8)
-        for (std::size_t p = 0; p < parts; ++p)
-            sum[p] = hn::MulAdd(hn::LoadU(df, a + j + p * Lanes()), hn::LoadU(df, b + j + p * Lanes()), sum[p]);
+        for (std::size_t p = 0; p < parts; ++p) {
+            const FloatVec value = hn::LoadU(df, x + j + p * Lanes());
+            HWY_UNROLL(2)
+            for (std::size_t r = 0; r < R; ++r)
+                sum[r][p] = hn::MulAdd(value, hn::LoadU(df, rows + r * d + j + p * Lanes()), sum[r][p]);
+        }
     }
     HWY_UNROLL(8)
     for (std::size_t p = 0; p < parts; ++p, j += Lanes()) {
         if (j >= d) break;
-        if (j + Lanes() <= d) {
-            sum[p] = hn::MulAdd(hn::LoadU(df, a + j), hn::LoadU(df, b + j), sum[p]);
-        } else {
-            sum[p] = hn::MulAdd(LoadRest(a + j, d - j), LoadRest(b + j, d - j), sum[p]);
+        HWY_UNROLL(2)
+        for (std::size_t r = 0; r < R; ++r) {
+            const float* row = rows + r * d;
+            if (j + Lanes() <= d) {
+                sum[r][p] = hn::MulAdd(hn::LoadU(df, x + j), hn::LoadU(df, row + j), sum[r][p]);
+            } else {
+                sum[r][p] = hn::MulAdd(LoadRest(x + j, d - j), LoadRest(row + j, d - j), sum[r][p]);
+            }
         }
     }
-    HWY_UNROLL(8)
-    for (std::size_t half = parts / 2; half > 0; half /= 2) {
-        for (std::size_t p = 0; p < half; ++p) sum[p] = hn::Add(sum[p], sum[p + half]);
+    HWY_UNROLL(2)
+    for (std::size_t r = 0; r < R; ++r) {
+        HWY_UNROLL(8)
+        for (std::size_t half = parts / 2; half > 0; half /= 2) {
+            HWY_UNROLL(8)
+            for (std::size_t p = 0; p < half; ++p) sum[r][p] = hn::Add(sum[r][p], sum[r][p + half]);
+        }
+        out[r] = SumHalves(df, sum[r][0]);
     }
-    HWY_ALIGN float part[Lanes()];
-    hn::Store(sum[0], df, part);
-    for (std::size_t half = Lanes() / 2; half > 0; half /= 2)
-        for (std::size_t i = 0; i < half; ++i) part[i] += part[i + half];
-    return part[0];
+}
+
+float Dot(const float* a, const float* b, std::size_t d) {
+    float out;
+    Dots<1>(a, b, d, &out);
+    return out;
+}
+
+void DotRows(const float* x, const float* rows, std::size_t count, std::size_t d, float* out) {
+    std::size_t r = 0;
+    for (; r + 2 <= count; r += 2) Dots<2>(x, rows + r * d, d, out + r);
+    if (r < count) Dots<1>(x, rows + r * d, d, out + r);
 }
 
 HWY_INLINE void AddScaledRow(float factor, const float* HWY_RESTRICT x, float* HWY_RESTRICT y, std::size_t d) {
@@ -97,11 +139,16 @@ HWY_AFTER_NAMESPACE();
 namespace marginmerge {
 
 HWY_EXPORT(Dot);
+HWY_EXPORT(DotRows);
 HWY_EXPORT(AddScaled);
 HWY_EXPORT(AddToClusters);
 HWY_EXPORT(NormaliseRows);
 
 float dot(const float* a, const float* b, std::size_t d) { return MARGINMERGE_DISPATCH(Dot)(a, b, d); }
+
+void dot_rows(const float* x, const float* rows, std::size_t count, std::size_t d, float* out) {
+    MARGINMERGE_DISPATCH(DotRows)(x, rows, count, d, out);
+}
 
 void add_scaled(float factor, const float* x, float* y, std::size_t d) {
     MARGINMERGE_DISPATCH(AddScaled)(factor, x, y, d);

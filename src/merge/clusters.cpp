@@ -25,22 +25,43 @@ void group_clusters(ConstMatrix v, std::span<const std::int32_t> assign, std::si
     out.begin[0] = 0;
 }
 
-void assign_to_anchors(ConstMatrix v, std::span<const std::int32_t> anchors, AnchorRows& rows,
-                       std::vector<std::int32_t>& assign, std::vector<float>& similarity) {
+void assign_to_anchors(ConstMatrix v, std::span<const std::int32_t> anchors, const KnownNearest& known,
+                       AnchorRows& rows, std::vector<std::int32_t>& assign, std::vector<float>& similarity) {
     const std::size_t k = anchors.size();
-    rows.order.resize(k);
-    std::iota(rows.order.begin(), rows.order.end(), 0);
+    const std::size_t rest = k - known.anchors;
+    rows.order.resize(rest);
+    std::iota(rows.order.begin(), rows.order.end(), static_cast<std::int32_t>(known.anchors));
     std::sort(rows.order.begin(), rows.order.end(), [&](std::int32_t a, std::int32_t b) {
         return anchors[static_cast<std::size_t>(a)] < anchors[static_cast<std::size_t>(b)];
     });
-    rows.vectors.reshape(k, v.cols);
-    for (std::size_t r = 0; r < k; ++r)
+    rows.vectors.reshape(rest, v.cols);
+    for (std::size_t r = 0; r < rest; ++r)
         std::copy_n(v.row(static_cast<std::size_t>(anchors[static_cast<std::size_t>(rows.order[r])])), v.cols,
                     rows.vectors.row(r));
     assign.resize(v.rows);
     similarity.resize(v.rows);
-    nearest(v, rows.vectors, assign, similarity);
-    for (auto& c : assign) c = rows.order[static_cast<std::size_t>(c)];
+    if (rest > 0) nearest(v, rows.vectors, assign, similarity);
+    if (known.anchors == 0) {
+        for (auto& c : assign) c = rows.order[static_cast<std::size_t>(c)];
+    } else {
+        rows.number.resize(v.rows);
+        for (std::size_t c = 0; c < k; ++c)
+            rows.number[static_cast<std::size_t>(anchors[c])] = static_cast<std::int32_t>(c);
+        for (std::size_t i = 0; i < v.rows; ++i) {
+            std::int32_t patch = known.patch[i];
+            if (rest > 0) {
+                const auto other = anchors[static_cast<std::size_t>(rows.order[static_cast<std::size_t>(assign[i])])];
+                const float s = known.similarity[i];
+                if (similarity[i] > s || (similarity[i] == s && other < patch))
+                    patch = other;
+                else
+                    similarity[i] = s;
+            } else {
+                similarity[i] = known.similarity[i];
+            }
+            assign[i] = rows.number[static_cast<std::size_t>(patch)];
+        }
+    }
     for (std::size_t c = 0; c < k; ++c) {
         const auto patch = static_cast<std::size_t>(anchors[c]);
         if (assign[patch] == static_cast<std::int32_t>(c)) continue;

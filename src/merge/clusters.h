@@ -25,14 +25,23 @@ void group_clusters(ConstMatrix v, std::span<const std::int32_t> assign, std::si
 
 /// Scratch of assign_to_anchors.
 struct AnchorRows {
-    std::vector<std::int32_t> order;  ///< clusters by ascending anchor
-    Matrix vectors;                   ///< [k,d] in that order
+    std::vector<std::int32_t> order;   ///< clusters by ascending anchor
+    std::vector<std::int32_t> number;  ///< cluster of an anchor's patch [n]
+    Matrix vectors;                    ///< [k,d] in that order
+};
+
+/// What is known of the nearest anchors beforehand: among the first `anchors` of them, as a patch number, lowest on a
+/// tie, and its similarity, for every patch.
+struct KnownNearest {
+    std::size_t anchors = 0;
+    std::span<const std::int32_t> patch;
+    std::span<const float> similarity;
 };
 
 /// Nearest anchor of every patch (number in `anchors`); on a tie the anchor with the lower patch
 /// number, whatever the order of the picks. An anchor always owns itself.
-void assign_to_anchors(ConstMatrix v, std::span<const std::int32_t> anchors, AnchorRows& rows,
-                       std::vector<std::int32_t>& assign, std::vector<float>& similarity);
+void assign_to_anchors(ConstMatrix v, std::span<const std::int32_t> anchors, const KnownNearest& known,
+                       AnchorRows& rows, std::vector<std::int32_t>& assign, std::vector<float>& similarity);
 
 /// out[c] = unit( sum_{i in c} weight[i] v_i ), weights by patch; an empty span means 1. A sum that
 /// vanishes is replaced by the vector of the cluster's first patch.

@@ -50,12 +50,19 @@ void choose_anchors(const PageInput& page, const Recipe& recipe, std::size_t k, 
     request.responses = w.responses.omega.empty() ? nullptr : &w.responses;
     request.fill = &fill_rule(recipe.fill);
     request.seed = page.seed;
+    w.selection.compared = 0;
     anchor_rule(recipe.anchors).select(request, w.anchor_work, w.selection);
     w.clusters.anchors.assign(w.selection.order.begin(), w.selection.order.end());
 }
 
 void cluster_page(const PageInput& page, PageWorkspace& w) {
-    assign_to_anchors(page.vectors, w.clusters.anchors, w.anchor_rows, w.clusters.assign, w.clusters.anchor_cosine);
+    const AnchorSelection& s = w.selection;
+    KnownNearest known;
+    // A caller may have put other anchors in place of the selected ones.
+    if (s.nearest.size() == page.vectors.rows && std::ranges::equal(s.order, w.clusters.anchors))
+        known = {s.compared, s.nearest, s.similarity};
+    assign_to_anchors(page.vectors, w.clusters.anchors, known, w.anchor_rows, w.clusters.assign,
+                      w.clusters.anchor_cosine);
     group_clusters(page.vectors, w.clusters.assign, w.clusters.anchors.size(), w.lists);
 }
 

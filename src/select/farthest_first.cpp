@@ -1,6 +1,7 @@
 #include "select/farthest_first.h"
 
 #include <algorithm>
+#include <span>
 
 #include "kernels/products.h"
 
@@ -9,6 +10,8 @@ namespace marginmerge {
 namespace {
 
 using Entry = FarthestWorkspace::Entry;
+
+constexpr std::size_t step = 4;
 
 // Heap order: the least similar patch on top, the lower index on a tie.
 bool later(const Entry& a, const Entry& b) {
@@ -25,14 +28,19 @@ void extend_farthest(ConstMatrix v, std::size_t count, FarthestWorkspace& w, std
     if (order.size() >= count) return;
     w.picks.reshape(count, d);
     w.picked.assign(n, 0);
-    for (std::size_t c = 0; c < order.size(); ++c) {
-        const auto patch = static_cast<std::size_t>(order[c]);
-        std::copy_n(v.row(patch), d, w.picks.row(c));
-        w.picked[patch] = 1;
-    }
-    w.nearest_pick.resize(n);
+    w.given.assign(order.begin(), order.end());
+    std::sort(w.given.begin(), w.given.end());
+    const auto copy_picks = [&](std::span<const std::int32_t> patches) {
+        for (std::size_t c = 0; c < patches.size(); ++c)
+            std::copy_n(v.row(static_cast<std::size_t>(patches[c])), d, w.picks.row(c));
+    };
+    copy_picks(w.given);
+    w.nearest_given.resize(n);
     w.similarity.resize(n);
-    nearest(v, w.picks.view().middle_rows(0, order.size()), w.nearest_pick, w.similarity);
+    nearest(v, w.picks.view().middle_rows(0, order.size()), w.nearest_given, w.similarity);
+    for (auto& pick : w.nearest_given) pick = w.given[static_cast<std::size_t>(pick)];
+    copy_picks(order);
+    for (const auto patch : order) w.picked[static_cast<std::size_t>(patch)] = 1;
     const auto start = static_cast<std::uint32_t>(order.size());
     w.heap.clear();
     for (std::size_t i = 0; i < n; ++i)
@@ -48,10 +56,15 @@ void extend_farthest(ConstMatrix v, std::size_t count, FarthestWorkspace& w, std
             w.heap.pop_back();
             continue;
         }
+        // A few picks at a time, until the patch is no longer the least similar.
         const float* row = v.row(static_cast<std::size_t>(top.patch));
-        for (std::size_t c = top.known; c < order.size(); ++c)
-            top.similarity = std::max(top.similarity, dot(row, w.picks.row(c), d));
-        top.known = static_cast<std::uint32_t>(order.size());
+        do {
+            float similarity[step];
+            const std::size_t more = std::min(step, order.size() - top.known);
+            dot_rows(row, w.picks.row(top.known), more, d, similarity);
+            for (std::size_t c = 0; c < more; ++c) top.similarity = std::max(top.similarity, similarity[c]);
+            top.known += static_cast<std::uint32_t>(more);
+        } while (top.known < order.size() && (w.heap.size() == 1 || later(w.heap.front(), top)));
         std::push_heap(w.heap.begin(), w.heap.end(), later);
     }
 }

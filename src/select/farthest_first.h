@@ -14,8 +14,11 @@ struct FarthestWorkspace {
         std::uint32_t known;  ///< how many picks it knows of
     };
     std::vector<Entry> heap;
-    std::vector<std::int32_t> nearest_pick;
+    /// The nearest of the picks that were given (not of those added), as a patch number, lowest on a tie, and its
+    /// similarity. [n]
+    std::vector<std::int32_t> nearest_given;
     std::vector<float> similarity;
+    std::vector<std::int32_t> given;  ///< the given picks, ascending
     std::vector<char> picked;
     Matrix picks;  ///< rows of the picks so far, [k,d]
 };

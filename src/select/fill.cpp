@@ -19,7 +19,12 @@ void mark_picked(const AnchorRequest& request, AnchorWorkspace& w, const AnchorS
 
 void fill_farthest(const AnchorRequest& request, AnchorWorkspace& w, AnchorSelection& out) {
     if (out.order.empty()) out.order.push_back(0);
+    if (out.order.size() >= request.count) return;
+    const std::size_t given = out.order.size();
     extend_farthest(request.vectors, request.count, w.farthest, out.order);
+    out.compared = given;
+    out.nearest.swap(w.farthest.nearest_given);
+    out.similarity.swap(w.farthest.similarity);
 }
 
 void fill_relevance(const AnchorRequest& request, AnchorWorkspace& w, AnchorSelection& out) {

@@ -30,6 +30,12 @@ struct AnchorSelection {
     std::vector<std::int32_t> order;  ///< [k] patches in pick order
     std::vector<double> gains;        ///< coverage only: gain of each pick, 0 for filled ones
     std::size_t reasoned = 0;         ///< picks made by the rule itself; the rest came from the fill
+
+    /// What a rule has found out in passing, so that nobody computes it again: the nearest of the first `compared`
+    /// picks for every patch, as a patch number, lowest on a tie, and its similarity. 0: nothing.
+    std::size_t compared = 0;
+    std::vector<std::int32_t> nearest;
+    std::vector<float> similarity;
 };
 
 struct AnchorWorkspace {

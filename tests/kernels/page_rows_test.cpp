@@ -62,6 +62,30 @@ TEST_P(PageRows, Statistics) {
     }
 }
 
+TEST_P(PageRows, NeighbourMeansLeaveOutTheirOwnRowAndNotANumber) {
+    for (const std::size_t members : {1u, 2u, 4u, 5u, 6u, 7u, 9u, 40u})
+        for (const std::size_t columns : {1u, 3u, 8u, 9u, 17u})
+            for (const std::size_t first : {0u, 2u}) {
+                if (first + columns > members) continue;
+                Matrix s = testing::random_matrix(members, columns, members);
+                if (members > 6) s(members - 1, 0) = std::nanf("");
+                std::vector<float> out(columns + 1, 7.0f);
+                neighbour_means(s.data(), members, columns, first, out.data());
+                for (std::size_t c = 0; c < columns; ++c) {
+                    std::vector<float> values;
+                    for (std::size_t j = 0; j < members; ++j)
+                        if (j != first + c && !std::isnan(s(j, c))) values.push_back(s(j, c));
+                    std::sort(values.rbegin(), values.rend());
+                    values.resize(std::min<std::size_t>(values.size(), 5));
+                    float sum = 0.0f;
+                    for (const float x : values) sum += x;
+                    ASSERT_EQ(out[c], values.empty() ? 0.0f : sum / static_cast<float>(values.size()))
+                        << members << " " << columns << " " << c;
+                }
+                ASSERT_EQ(out[columns], 7.0f);
+            }
+}
+
 TEST_P(PageRows, DenseLayer) {
     for (const std::size_t outputs : {16u, 32u})
         for (const std::size_t inputs : {1u, 15u, 32u})

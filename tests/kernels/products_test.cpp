@@ -125,6 +125,19 @@ TEST_P(Products, DotEqualsReference) {
     }
 }
 
+TEST_P(Products, DotRowsAreDots) {
+    for (std::size_t d = 0; d < 140; ++d) {
+        const Matrix rows = random_matrix(5, d, d + 2);
+        const Matrix x = random_matrix(1, d, d + 3);
+        for (std::size_t count = 0; count <= 5; ++count) {
+            std::vector<float> out(6, 7.0f);
+            dot_rows(x.data(), rows.data(), count, d, out.data());
+            for (std::size_t r = 0; r < count; ++r) ASSERT_EQ(out[r], dot(x.data(), rows.row(r), d)) << d;
+            ASSERT_EQ(out[count], 7.0f);
+        }
+    }
+}
+
 TEST_P(Products, AddScaledTouchesNothingElse) {
     for (const std::size_t d : odd_dimensions) {
         const Matrix x = random_matrix(1, d, 1);

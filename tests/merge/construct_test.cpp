@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/random.h"
+#include "kernels/products.h"
 #include "marginmerge/core/error.h"
 #include "merge/features.h"
 #include "merge/registry.h"
@@ -59,6 +61,37 @@ void construct(const CompressCase& c, PageWorkspace& w) {
     compute_features(page, false, w, w.clusters.features);
     page_residuals(c.model, c.recipe, w);
     page_alpha(w.residual, w);
+}
+
+// The fill finds the nearest of the picks before it; the assignment takes that over. Copies of patches make ties.
+TEST(Assignment, WhatTheFillFoundChangesNothing) {
+    Random random(3);
+    Matrix v(400, 16);
+    for (float& x : v.flat()) x = static_cast<float>(random.normal());
+    for (std::size_t i = 300; i < 400; ++i) std::copy_n(v.row(i - 300), 16, v.row(i));
+    normalise_rows(v);
+    Model model;
+    model.bank.prototypes = Matrix(10, 16);
+    for (float& x : model.bank.prototypes.flat()) x = static_cast<float>(random.normal());
+    normalise_rows(model.bank.prototypes);
+    model.bank.frequencies.assign(10, 0.1f);
+    Recipe recipe;
+    recipe.anchors = "coverage";
+    recipe.fill = "farthest";
+    const PageInput page{v.view(), {}, 42};
+    PageWorkspace w;
+    page_responses(page, model, recipe, w);
+    for (const std::size_t k : {5u, 60u, 320u}) {
+        choose_anchors(page, recipe, k, w);
+        EXPECT_EQ(w.selection.compared > 0, k > 10);
+        cluster_page(page, w);
+        const auto assign = w.clusters.assign;
+        const auto cosine = w.clusters.anchor_cosine;
+        w.selection.compared = 0;
+        cluster_page(page, w);
+        EXPECT_EQ(assign, w.clusters.assign) << k;
+        EXPECT_EQ(cosine, w.clusters.anchor_cosine) << k;
+    }
 }
 
 class Oracle : public testing::TestWithParam<std::string> {};
