@@ -178,11 +178,11 @@ HWY_INLINE void IntTilesOver(const std::int32_t* rows, std::size_t n, std::size_
         }
         return;
     }
-    ForTiles<R>(n, [&](std::size_t r) HWY_ATTR {
+    for (std::size_t r = 0; r < n; r = NextTile<R>(r, n)) {
         IntVec sum[R][C];
         IntTile<R, C>(rows + r * words, words, panel, start, beside.At(r, d), sum);
         epilogue(sum, r);
-    });
+    }
 }
 
 }  // namespace HWY_NAMESPACE

@@ -130,13 +130,13 @@ struct FloatBlock {
             if constexpr (C > 1) {
                 constexpr std::size_t R = TileRows<C>();
                 if (half && n >= R) {
-                    ForTiles<R>(n, [&](std::size_t r) HWY_ATTR {
+                    for (std::size_t r = 0; r < n; r = NextTile<R>(r, n)) {
                         FloatVec acc[R][C - 1];
-                        FloatVec last[R / 2];
-                        Tile<R, C * Lanes()>(rows + r * d, d, panel, d, beside.At(r, d), acc, last);
+                        FloatVec paired[R / 2];
+                        Tile<R, C * Lanes()>(rows + r * d, d, panel, d, beside.At(r, d), acc, paired);
                         slots.Raise(acc, r, v);
-                        slots.RaiseHalf(last, r, v + C - 1);
-                    });
+                        slots.RaiseHalf(paired, r, v + C - 1);
+                    }
                     return;
                 }
             }

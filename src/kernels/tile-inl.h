@@ -231,15 +231,11 @@ struct FetchFloats {
     HWY_INLINE void Rest(std::size_t, std::size_t) const {}
 };
 
-/// Calls tile(first row) for the tiles of R rows that cover n >= R rows. When n is no multiple of R the last
-/// one overlaps the one before, so a row may be seen twice.
-template <std::size_t R, class F>
-HWY_INLINE void ForTiles(std::size_t n, const F& tile) {
-    for (std::size_t r = 0;;) {
-        tile(r);
-        if (r + R >= n) return;
-        r = r + 2 * R <= n ? r + R : n - R;
-    }
+/// Where the tile after the one at row r begins, n after the last. When n >= R is no multiple of R the last tile
+/// overlaps the one before, so a row may be seen twice.
+template <std::size_t R>
+HWY_INLINE constexpr std::size_t NextTile(std::size_t r, std::size_t n) {
+    return r + R >= n ? n : r + 2 * R <= n ? r + R : n - R;
 }
 
 /// Runs tiles over rows [0,n) of a block against one panel and hands each to epilogue(acc, first row), which
@@ -257,11 +253,11 @@ HWY_INLINE void TilesOver(const float* rows, std::size_t n, std::size_t d, const
         }
         return;
     }
-    ForTiles<R>(n, [&](std::size_t r) HWY_ATTR {
+    for (std::size_t r = 0; r < n; r = NextTile<R>(r, n)) {
         FloatVec acc[R][C];
         Tile<R, C * Lanes()>(rows + r * d, d, panel, d, beside.At(r, d), acc);
         epilogue(acc, r);
-    });
+    }
 }
 
 }  // namespace HWY_NAMESPACE
