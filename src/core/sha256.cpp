@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/sha256_blocks.h"
+
 namespace marginmerge {
 
 namespace {
@@ -56,29 +58,39 @@ Sha256::Sha256() : state_{} {
     for (std::size_t i = 0; i < state_.size(); ++i) state_[i] = square_root_bits(primes[i]);
 }
 
-void Sha256::block(const std::uint8_t* bytes) {
-    std::array<std::uint32_t, 64> w;
-    for (std::size_t i = 0; i < 16; ++i) {
-        w[i] = std::uint32_t{bytes[4 * i]} << 24 | std::uint32_t{bytes[4 * i + 1]} << 16 |
-               std::uint32_t{bytes[4 * i + 2]} << 8 | std::uint32_t{bytes[4 * i + 3]};
+void sha256_blocks_plain(Sha256State& state, const std::uint8_t* bytes, std::size_t count) {
+    for (; count > 0; --count, bytes += 64) {
+        std::array<std::uint32_t, 64> w;
+        for (std::size_t i = 0; i < 16; ++i) {
+            w[i] = std::uint32_t{bytes[4 * i]} << 24 | std::uint32_t{bytes[4 * i + 1]} << 16 |
+                   std::uint32_t{bytes[4 * i + 2]} << 8 | std::uint32_t{bytes[4 * i + 3]};
+        }
+        for (std::size_t i = 16; i < 64; ++i) {
+            const std::uint32_t a = w[i - 15], b = w[i - 2];
+            w[i] = w[i - 16] + (rotate(a, 7) ^ rotate(a, 18) ^ (a >> 3)) + w[i - 7] +
+                   (rotate(b, 17) ^ rotate(b, 19) ^ (b >> 10));
+        }
+        auto s = state;
+        // Instead of moving the eight words along, round i finds word k at (k - i) mod 8.
+        for (std::size_t round = 0; round < 64; round += 8) {
+            for (std::size_t i = 0; i < 8; ++i) {
+                const auto at = [&](std::size_t k) -> std::uint32_t& { return s[(k + 8 - i) % 8]; };
+                const std::uint32_t choose = (at(4) & at(5)) ^ (~at(4) & at(6));
+                const std::uint32_t majority = (at(0) & at(1)) ^ (at(0) & at(2)) ^ (at(1) & at(2));
+                const std::uint32_t t1 = at(7) + (rotate(at(4), 6) ^ rotate(at(4), 11) ^ rotate(at(4), 25)) + choose +
+                                         round_constants[round + i] + w[round + i];
+                const std::uint32_t t2 = (rotate(at(0), 2) ^ rotate(at(0), 13) ^ rotate(at(0), 22)) + majority;
+                at(3) += t1;
+                at(7) = t1 + t2;
+            }
+        }
+        for (std::size_t i = 0; i < 8; ++i) state[i] += s[i];
     }
-    for (std::size_t i = 16; i < 64; ++i) {
-        const std::uint32_t a = w[i - 15], b = w[i - 2];
-        w[i] = w[i - 16] + (rotate(a, 7) ^ rotate(a, 18) ^ (a >> 3)) + w[i - 7] +
-               (rotate(b, 17) ^ rotate(b, 19) ^ (b >> 10));
-    }
-    auto s = state_;
-    for (std::size_t i = 0; i < 64; ++i) {
-        const std::uint32_t choose = (s[4] & s[5]) ^ (~s[4] & s[6]);
-        const std::uint32_t majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
-        const std::uint32_t t1 =
-            s[7] + (rotate(s[4], 6) ^ rotate(s[4], 11) ^ rotate(s[4], 25)) + choose + round_constants[i] + w[i];
-        const std::uint32_t t2 = (rotate(s[0], 2) ^ rotate(s[0], 13) ^ rotate(s[0], 22)) + majority;
-        std::copy_backward(s.begin(), s.end() - 1, s.end());
-        s[4] += t1;
-        s[0] = t1 + t2;
-    }
-    for (std::size_t i = 0; i < 8; ++i) state_[i] += s[i];
+}
+
+void sha256_blocks(Sha256State& state, const std::uint8_t* bytes, std::size_t count) {
+    if (has_sha_instructions()) return sha256_blocks_x86(state, bytes, count, round_constants.data());
+    sha256_blocks_plain(state, bytes, count);
 }
 
 void Sha256::update(std::span<const std::byte> bytes) {
@@ -93,9 +105,11 @@ void Sha256::update(std::span<const std::byte> bytes) {
         left -= take;
         held += take;
         if (held < 64) return;
-        block(buffer_.data());
+        sha256_blocks(state_, buffer_.data(), 1);
     }
-    for (; left >= 64; left -= 64, in += 64) block(in);
+    sha256_blocks(state_, in, left / 64);
+    in += left / 64 * 64;
+    left %= 64;
     if (left > 0) std::memcpy(buffer_.data(), in, left);
 }
 

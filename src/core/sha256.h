@@ -21,8 +21,6 @@ public:
     Digest finish();
 
 private:
-    void block(const std::uint8_t* bytes);
-
     std::array<std::uint32_t, 8> state_;
     std::array<std::uint8_t, 64> buffer_{};
     std::uint64_t length_ = 0;  ///< bytes fed so far

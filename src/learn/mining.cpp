@@ -1,11 +1,13 @@
 #include "learn/mining.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "core/parallel.h"
 #include "core/share.h"
 #include "kernels/convert.h"
+#include "kernels/maxsim_upper.h"
 
 namespace marginmerge {
 
@@ -61,6 +63,37 @@ std::vector<MinedQuery> merge_parts(const std::vector<MinedQuery>& mine, std::si
     return merged;
 }
 
+// Adds a chunk's documents to what is known of query q. A document is scored only when its bound reaches the last of
+// the best found so far; one that merely equals it may win the tie.
+void scan_chunk(const MultiVectorSet& documents, std::span<const std::size_t> chunk, const PreparedQuery& query,
+                std::span<const std::size_t> positives, const Matrix& upper, std::size_t q, std::size_t negatives,
+                MinedQuery& mined) {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < chunk.size(); ++i) {
+        const auto found = std::find(positives.begin(), positives.end(), chunk[i]);
+        if (found == positives.end()) {
+            order.push_back(i);
+        } else {
+            mined.positive_scores[static_cast<std::size_t>(found - positives.begin())] =
+                maxsim(query, documents.vectors(chunk[i]));
+        }
+    }
+    // Promising ones first, those without a bound (not-a-number) before all.
+    const auto rank = [&](std::size_t i) {
+        return std::isnan(upper(i, q)) ? std::numeric_limits<float>::infinity() : upper(i, q);
+    };
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return rank(a) != rank(b) ? rank(a) > rank(b) : a < b; });
+    for (const std::size_t i : order) {
+        const bool full = mined.top.size() >= negatives;
+        if (full && (negatives == 0 || rank(i) < mined.top.back().score)) break;
+        const ScoredDocument scored{chunk[i], maxsim(query, documents.vectors(chunk[i]))};
+        if (full && !(scored < mined.top.back())) continue;
+        if (full) mined.top.pop_back();
+        mined.top.insert(std::upper_bound(mined.top.begin(), mined.top.end(), scored), scored);
+    }
+}
+
 }  // namespace
 
 std::vector<MinedQuery> mine_hard_negatives(const MultiVectorSet& documents, std::span<const std::size_t> positions,
@@ -82,24 +115,16 @@ std::vector<MinedQuery> mine_hard_negatives(const MultiVectorSet& documents, std
             state.queries[q].positive_scores.assign(positives[q].size(), -std::numeric_limits<float>::infinity());
         }
     }
+    const UpperBoundBatch coded(queries);
     while (state.next < positions.size()) {
         const std::size_t count = std::min(options.chunk, positions.size() - state.next);
         const auto chunk = positions.subspan(state.next, count);
-        const Matrix scores = score_documents(documents, chunk, queries, options.threads);
+        Matrix upper(count, queries.size());
+        parallel_for(count, options.threads, [&](std::size_t i) {
+            upper_bounds(coded, documents.vectors(chunk[i]), upper.view().row_span(i));
+        });
         parallel_for(queries.size(), options.threads, [&](std::size_t q) {
-            MinedQuery& mined = state.queries[q];
-            for (std::size_t i = 0; i < count; ++i) {
-                const auto found = std::find(positives[q].begin(), positives[q].end(), chunk[i]);
-                if (found != positives[q].end()) {
-                    mined.positive_scores[static_cast<std::size_t>(found - positives[q].begin())] = scores(q, i);
-                } else {
-                    mined.top.push_back({chunk[i], scores(q, i)});
-                }
-            }
-            const std::size_t kept = std::min(options.negatives, mined.top.size());
-            std::partial_sort(mined.top.begin(), mined.top.begin() + static_cast<std::ptrdiff_t>(kept),
-                              mined.top.end());
-            mined.top.resize(kept);
+            scan_chunk(documents, chunk, *queries[q], positives[q], upper, q, options.negatives, state.queries[q]);
         });
         state.next += count;
         if (options.progress) options.progress({"mine", "documents", state.next, positions.size(), ""});

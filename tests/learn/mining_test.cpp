@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/random.h"
+#include "kernels/convert.h"
 #include "learn/train_oracle.h"
 #include "support/npy.h"
 #include "support/thread_cluster.h"
@@ -98,6 +99,43 @@ TEST(Mining, ChunksThreadsAndResumingChangeNothing) {
     EXPECT_TRUE(same(
         whole, mine_hard_negatives(c.documents, c.positions, pointers(c.queries), c.positives, options, saved[4])));
     EXPECT_EQ(first_scanned, 60U);
+}
+
+// Bounds decide what is scored at all; the result must be that of scoring everything, ties included.
+TEST(Mining, EqualsScoringEverything) {
+    Corpus c = random_corpus(400, 9);
+    MultiVectorBuilder builder(24);
+    Matrix broken(2, 24);
+    for (std::size_t j = 0; j < 24; ++j) broken(0, j) = 1e20f, broken(1, j) = 0.1f;
+    for (std::size_t i = 0; i < 400; ++i) {
+        // Every page three times, far apart and side by side, and one whose scores have no bound.
+        const std::size_t from = i < 200 ? i / 2 : i - 200;
+        builder.add(std::to_string(i), i == 77 ? broken : to_float(c.documents.vectors(from)));
+    }
+    c.documents = builder.finish();
+    for (const std::size_t chunk : {1U, 50U, 512U}) {
+        MiningOptions options;
+        options.chunk = chunk;
+        const auto mined = mine_hard_negatives(c.documents, c.positions, pointers(c.queries), c.positives, options);
+        const Matrix scores = score_documents(c.documents, c.positions, pointers(c.queries), 1);
+        for (std::size_t q = 0; q < mined.size(); ++q) {
+            std::vector<ScoredDocument> all;
+            for (const auto i : c.positions) {
+                const auto& p = c.positives[q];
+                const auto found = std::find(p.begin(), p.end(), i);
+                if (found == p.end())
+                    all.push_back({i, scores(q, i)});
+                else
+                    EXPECT_EQ(mined[q].positive_scores[static_cast<std::size_t>(found - p.begin())], scores(q, i));
+            }
+            std::sort(all.begin(), all.end());
+            ASSERT_EQ(mined[q].top.size(), 8U);
+            for (std::size_t j = 0; j < 8; ++j) {
+                EXPECT_EQ(mined[q].top[j].document, all[j].document) << chunk << " " << q << " " << j;
+                EXPECT_EQ(mined[q].top[j].score, all[j].score);
+            }
+        }
+    }
 }
 
 TEST(Mining, SameForAnyNumberOfProcesses) {
