@@ -124,20 +124,43 @@ void mini_batches(ConstMatrix points, std::span<const float> weights, const KMea
     }
 }
 
-// The best of several starts after Lloyd's iterations on these points.
+// The best of several starts after Lloyd's iterations on these points. Where the points are too few to occupy several
+// threads, starts run side by side; progress is then told afterwards, by the thread that called.
 std::size_t best_start(const WeightedPoints& p, const KMeansOptions& o, std::size_t iterations, Matrix& centres,
                        const std::function<void()>& step) {
+    constexpr std::size_t few_points = 16384;
+    struct Start {
+        Matrix centres;
+        double inertia = 0;
+        std::size_t iterations = 0;
+        std::size_t steps = 0;
+    };
+    std::vector<Start> starts(std::max<std::size_t>(o.initialisations, 1));
+    const bool side_by_side = p.x.rows <= few_points && o.cluster == nullptr;
+    const auto run = [&](std::size_t s, const KMeansOptions& own, const std::function<void()>& tell) {
+        Start& start = starts[s];
+        start.centres = plusplus(p, o.clusters, mix_seed(o.seed, s), own.threads);
+        Assignment a;
+        start.iterations = lloyd(p, iterations, own, start.centres, a, tell);
+        assign_points(p, start.centres, own.threads, a, own.cluster);
+        start.inertia = a.inertia;
+    };
+    if (side_by_side) {
+        KMeansOptions own = o;
+        own.threads = 1;
+        parallel_for(starts.size(), o.threads, [&](std::size_t s) { run(s, own, [&, s] { ++starts[s].steps; }); });
+    }
     double least = std::numeric_limits<double>::infinity();
     std::size_t used = 0;
-    for (std::size_t s = 0; s < std::max<std::size_t>(o.initialisations, 1); ++s) {
-        Matrix start = plusplus(p, o.clusters, mix_seed(o.seed, s), o.threads);
-        Assignment a;
-        const std::size_t done = lloyd(p, iterations, o, start, a, step);
-        assign_points(p, start, o.threads, a, o.cluster);
-        if (a.inertia >= least) continue;
-        least = a.inertia;
-        centres = std::move(start);
-        used = done;
+    for (std::size_t s = 0; s < starts.size(); ++s) {
+        if (!side_by_side) run(s, o, step);
+        if (step) {
+            for (std::size_t i = 0; i < starts[s].steps; ++i) step();
+        }
+        if (starts[s].inertia >= least) continue;
+        least = starts[s].inertia;
+        centres = std::move(starts[s].centres);
+        used = starts[s].iterations;
     }
     return used;
 }

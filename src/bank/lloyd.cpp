@@ -28,7 +28,7 @@ struct Scratch {
 };
 
 // The nearest centre of each point of a tile: argmax x.c - |c|^2/2.
-void assign_tile(const WeightedPoints& p, ConstMatrix centres, std::span<const float> half, std::size_t begin,
+void assign_tile(const WeightedPoints& p, const PackedRows& centres, std::span<const float> half, std::size_t begin,
                  std::size_t count, Scratch& scratch, Assignment& out) {
     const std::size_t k = centres.rows;
     scratch.scores.reshape(count, k);
@@ -73,6 +73,7 @@ void assign_points(const WeightedPoints& points, ConstMatrix centres, std::size_
     for (std::size_t c = 0; c < k; ++c) half[c] = 0.5f * dot(centres.row(c), centres.row(c), centres.cols);
     out.label.resize(n);
     out.distance.resize(n);
+    const PackedRows packed(centres);
     const std::size_t blocks = (n + block_points - 1) / block_points;
     std::vector<Partial> partials(blocks);
     std::vector<Scratch> scratch(resolve_threads(threads));
@@ -80,7 +81,7 @@ void assign_points(const WeightedPoints& points, ConstMatrix centres, std::size_
         const std::size_t begin = b * block_points;
         const std::size_t end = std::min(begin + block_points, n);
         for (std::size_t t = begin; t < end; t += tile_points)
-            assign_tile(points, centres, half, t, std::min(tile_points, end - t), scratch[worker], out);
+            assign_tile(points, packed, half, t, std::min(tile_points, end - t), scratch[worker], out);
         sum_block(points, begin, end - begin, k, scratch[worker], out, partials[b]);
     };
     const auto part = [&](auto& values, std::size_t b) {

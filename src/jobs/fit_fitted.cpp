@@ -84,6 +84,7 @@ public:
         std::vector<std::vector<std::size_t>> documents(context.corpora.size());
         for (const PageRef& page : choose_pages(context, answer_sample, 7))
             documents[page.corpus].push_back(page.document);
+        for (auto& sample : documents) std::sort(sample.begin(), sample.end());
         for (std::size_t c = 0; c < documents.size(); ++c) {
             std::vector<const PreparedQuery*> prepared;
             std::vector<std::size_t> which;
@@ -93,15 +94,14 @@ public:
                 which.push_back(q);
             }
             if (documents[c].empty() || prepared.empty()) continue;
-            const Matrix scores =
-                score_documents(context.corpora[c].documents, documents[c], prepared, context.options.threads);
-            for (std::size_t i = 0; i < which.size(); ++i) {
-                std::vector<ScoredDocument> order;
-                for (std::size_t j = 0; j < documents[c].size(); ++j) order.push_back({documents[c][j], scores(i, j)});
-                const std::size_t kept = std::min(answer_pages, order.size());
-                std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end());
-                for (std::size_t j = 0; j < kept; ++j) best_[which[i]].push_back(order[j].document);
-            }
+            MiningOptions options;
+            options.negatives = answer_pages;
+            options.threads = context.options.threads;
+            options.chunk = answer_sample;
+            const std::vector<std::vector<std::size_t>> none(prepared.size());
+            const auto mined = mine_hard_negatives(context.corpora[c].documents, documents[c], prepared, none, options);
+            for (std::size_t i = 0; i < which.size(); ++i)
+                for (const ScoredDocument& page : mined[i].top) best_[which[i]].push_back(page.document);
         }
     }
 

@@ -53,6 +53,8 @@ std::vector<MinedExample> mined_examples(FitContext& context, std::size_t c, con
     const std::string key = mining_key(context, c);
     MiningOptions options;
     options.negatives = hard_negatives + 1;  // one more: the teacher's positive of an unjudged query
+    // The more documents are looked at together, the fewer are scored: up to 64 MB of bounds.
+    options.chunk = std::max(options.chunk, (std::size_t{1} << 24) / std::max<std::size_t>(1, queries.size()));
     options.threads = context.options.threads;
     options.progress = context.options.progress;
     options.cluster = context.options.cluster;

@@ -255,6 +255,17 @@ void maxsim_many(const PreparedBatch& batch, VectorsView vectors, std::span<cons
     MARGINMERGE_DISPATCH(Scan)(batch.packed(), batch.begins(), vectors, offsets, out.data());
 }
 
+void maxsim_batch(const PreparedBatch& batch, VectorsView document, std::span<float> out) {
+    const std::int64_t offsets[] = {0, static_cast<std::int64_t>(document.rows)};
+    maxsim_many(batch, document, offsets, out);
+}
+
+PreparedBatch batch_of(std::span<const PreparedQuery* const> queries) {
+    std::vector<VectorsView> views;
+    for (const PreparedQuery* query : queries) views.emplace_back(query->rows());
+    return PreparedBatch(views);
+}
+
 void maxsim_winners(const PreparedQuery& query, VectorsView document, std::span<float> best,
                     std::span<std::int32_t> winner) {
     MARGINMERGE_DISPATCH(FindWinners)(query.packed(), document, best.data(), winner.data());

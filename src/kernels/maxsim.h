@@ -73,6 +73,12 @@ void maxsim_many(const PreparedQuery& query, VectorsView vectors, std::span<cons
 void maxsim_many(const PreparedBatch& batch, VectorsView vectors, std::span<const std::int64_t> offsets,
                  std::span<float> out);
 
+/// Scores of one document for every query of a batch: out[q].
+void maxsim_batch(const PreparedBatch& batch, VectorsView document, std::span<float> out);
+
+/// The queries as a batch.
+PreparedBatch batch_of(std::span<const PreparedQuery* const> queries);
+
 /// Per query token the best response and which vector gave it (lowest index on a tie).
 /// best, winner: m entries each.
 void maxsim_winners(const PreparedQuery& query, VectorsView document, std::span<float> best,

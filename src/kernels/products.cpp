@@ -119,6 +119,7 @@ HWY_INLINE void ForBlocks(ConstMatrix v, F&& f) {
 
 /// out[i, lane] = v_i . packed_lane.
 void ProductRows(const PackedRows& packed, ConstMatrix v, MutMatrix out) {
+    if (packed.layout != HWY_TARGET) fail(ErrorCode::internal, "rows packed for another kernel level");
     ForBlocks(v, [&](std::size_t row, std::size_t n) HWY_ATTR {
         ForPanels(VectorsFor(packed.rows), [&](auto width, std::size_t p) HWY_ATTR {
             const float* panel = packed.lanes.data() + p * Lanes() * v.cols;
@@ -258,6 +259,11 @@ void product(ConstMatrix a, ConstMatrix b, MutMatrix out) {
     } else {
         MARGINMERGE_DISPATCH(ProductLanes)(packed_here(a), b, out, nullptr);
     }
+}
+
+void product(ConstMatrix a, const PackedRows& b, MutMatrix out) {
+    if (a.rows == 0 || b.rows == 0) return;
+    MARGINMERGE_DISPATCH(ProductRows)(b, a, out);
 }
 
 void responses(ConstMatrix z, ConstMatrix v, MutMatrix out, std::span<float> best) {

@@ -26,6 +26,9 @@ struct PackedRows {
     std::int64_t layout = 0;  ///< level it was packed for
 };
 
+/// The same for b packed once.
+void product(ConstMatrix a, const PackedRows& b, MutMatrix out);
+
 /// Responses of a page: out[t,i] = clamp(z_t . v_i, -1, 1), best[t] = max_i out[t,i].
 /// z [M,d], v [n,d], out [M,n], best [M].
 void responses(ConstMatrix z, ConstMatrix v, MutMatrix out, std::span<float> best);
@@ -38,8 +41,9 @@ void nearest(ConstMatrix v, ConstMatrix centres, std::span<std::int32_t> index, 
 /// The same for centres packed once.
 void nearest(ConstMatrix v, const PackedRows& centres, std::span<std::int32_t> index, std::span<float> similarity);
 
-/// sums[c] += weight[i] * v_i for every i with cluster[i] == c (negative: skipped). sums [k,d].
-void add_to_clusters(ConstMatrix v, std::span<const std::int32_t> cluster, std::span<const float> weight,
+/// sums[c] += weight[i] * v_i for every i with cluster[i] == c (negative: skipped). v [n,d] in any storage type,
+/// sums [k,d].
+void add_to_clusters(VectorsView v, std::span<const std::int32_t> cluster, std::span<const float> weight,
                      MutMatrix sums);
 
 /// Inner product of two vectors of length d.

@@ -9,6 +9,8 @@
 #define HWY_TARGET_INCLUDE "kernels/rows.cpp"
 #include "hwy/foreach_target.h"
 //
+#include "kernels/convert-inl.h"
+#include "kernels/scratch.h"
 #include "kernels/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -111,10 +113,19 @@ HWY_INLINE void AddScaledRow(float factor, const float* HWY_RESTRICT x, float* H
 
 void AddScaled(float factor, const float* x, float* y, std::size_t d) { AddScaledRow(factor, x, y, d); }
 
-void AddToClusters(ConstMatrix v, const std::int32_t* cluster, const float* weight, MutMatrix sums) {
+void AddToClusters(VectorsView v, const std::int32_t* cluster, const float* weight, MutMatrix sums) {
+    const std::size_t d = v.dim;
+    float* converted = v.type == ScalarType::f32 ? nullptr : scratch_floats<1>(d);
     for (std::size_t i = 0; i < v.rows; ++i) {
         if (cluster[i] < 0) continue;
-        AddScaledRow(weight[i], v.row(i), sums.row(static_cast<std::size_t>(cluster[i])), v.cols);
+        const float* row = converted;
+        const VectorsView stored = v.middle_rows(i, 1);
+        switch (v.type) {
+            case ScalarType::f32: row = static_cast<const float*>(stored.data); break;
+            case ScalarType::f16: ToFloats<ScalarType::f16>(stored.data, d, converted); break;
+            case ScalarType::bf16: ToFloats<ScalarType::bf16>(stored.data, d, converted); break;
+        }
+        AddScaledRow(weight[i], row, sums.row(static_cast<std::size_t>(cluster[i])), d);
     }
 }
 
@@ -154,7 +165,7 @@ void add_scaled(float factor, const float* x, float* y, std::size_t d) {
     MARGINMERGE_DISPATCH(AddScaled)(factor, x, y, d);
 }
 
-void add_to_clusters(ConstMatrix v, std::span<const std::int32_t> cluster, std::span<const float> weight,
+void add_to_clusters(VectorsView v, std::span<const std::int32_t> cluster, std::span<const float> weight,
                      MutMatrix sums) {
     MARGINMERGE_DISPATCH(AddToClusters)(v, cluster.data(), weight.data(), sums);
 }

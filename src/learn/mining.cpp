@@ -14,13 +14,20 @@ namespace marginmerge {
 Matrix score_documents(const MultiVectorSet& documents, std::span<const std::size_t> positions,
                        std::span<const PreparedQuery* const> queries, std::size_t threads, Cluster* cluster) {
     Matrix scores(queries.size(), positions.size());
-    std::vector<Matrix> floats(resolve_threads(threads));
+    const PreparedBatch batch = batch_of(queries);
+    struct Worker {
+        Matrix vectors;
+        std::vector<float> scores;
+    };
+    std::vector<Worker> workers(resolve_threads(threads));
     const auto body = [&](std::size_t i, std::size_t worker) {
         const VectorsView stored = documents.vectors(positions[i]);
-        Matrix& v = floats[worker];
-        v.reshape(stored.rows, stored.dim);
-        to_float(stored, v.data());
-        for (std::size_t q = 0; q < queries.size(); ++q) scores(q, i) = maxsim(*queries[q], ConstMatrix(v));
+        Worker& w = workers[worker];
+        w.vectors.reshape(stored.rows, stored.dim);
+        to_float(stored, w.vectors.data());
+        w.scores.resize(queries.size());
+        maxsim_batch(batch, w.vectors, w.scores);
+        for (std::size_t q = 0; q < queries.size(); ++q) scores(q, i) = w.scores[q];
     };
     const auto put = [&](std::size_t i, ByteWriter& out) {
         for (std::size_t q = 0; q < queries.size(); ++q) out.put(scores(q, i));

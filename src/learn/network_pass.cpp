@@ -38,88 +38,153 @@ HWY_INLINE Vec gelu(Tag d, Vec x, Vec& slope) {
     return hn::Mul(x, phi_cdf);
 }
 
+// A block of patches is `across` vectors; units are worked on a few at a time, so that loads are shared and sums do
+// not wait for each other. The sum of a unit still runs over its inputs in order.
+constexpr std::size_t vector_lanes = HWY_MIN(HWY_LANES(float), patch_block);
+constexpr std::size_t across = patch_block / vector_lanes;
+constexpr std::size_t units_together = HWY_MAX(std::size_t{1}, 8 / across);
+
+// Units first .. first+units_together of a layer over one block: a = gelu(bias + w x), inputs [inputs][stride].
+// `slopes` may be null.
+HWY_INLINE void layer_units(const float* HWY_RESTRICT weight, const float* HWY_RESTRICT bias, std::size_t first,
+                            std::size_t inputs, const float* HWY_RESTRICT x, std::size_t stride,
+                            float* HWY_RESTRICT out, float* HWY_RESTRICT slopes, std::size_t out_stride) {
+    const Tag d;
+    Vec z[units_together][across];
+    HWY_UNROLL(8)
+    for (std::size_t u = 0; u < units_together; ++u) {
+        HWY_UNROLL(16)
+        for (std::size_t v = 0; v < across; ++v) z[u][v] = hn::Set(d, bias[first + u]);
+    }
+    for (std::size_t i = 0; i < inputs; ++i) {
+        Vec value[across];
+        HWY_UNROLL(16)
+        for (std::size_t v = 0; v < across; ++v) value[v] = hn::LoadU(d, x + i * stride + v * vector_lanes);
+        HWY_UNROLL(8)
+        for (std::size_t u = 0; u < units_together; ++u) {
+            const Vec w = hn::Set(d, weight[(first + u) * inputs + i]);
+            HWY_UNROLL(16)
+            for (std::size_t v = 0; v < across; ++v) z[u][v] = hn::MulAdd(w, value[v], z[u][v]);
+        }
+    }
+    for (std::size_t u = 0; u < units_together; ++u) {
+        for (std::size_t v = 0; v < across; ++v) {
+            const std::size_t at = (first + u) * out_stride + v * vector_lanes;
+            Vec slope;
+            hn::StoreU(gelu(d, z[u][v], slope), d, out + at);
+            if (slopes != nullptr) hn::StoreU(slope, d, slopes + at);
+        }
+    }
+}
+
 void forward(const Network& network, ConstMatrix features, NetworkTrace* trace, float* out) {
     const Tag d;
-    const std::size_t lanes = hn::Lanes(d);
     const float* theta = network.parameters.data();
     const std::size_t padded = features.cols;
-    HWY_ALIGN float a1[hidden_1 * patch_block];
-    HWY_ALIGN float a2[hidden_2 * patch_block];
-    for (std::size_t at = 0; at < padded; at += lanes) {
-        for (std::size_t o = 0; o < hidden_1; ++o) {
-            Vec z = hn::Set(d, theta[Network::b1 + o]);
-            const float* w = theta + Network::w1 + o * feature_count;
-            for (std::size_t i = 0; i < feature_count; ++i) {
-                z = hn::MulAdd(hn::Set(d, w[i]), hn::LoadU(d, features.row(i) + at), z);
-            }
-            Vec slope;
-            const Vec a = gelu(d, z, slope);
-            hn::Store(a, d, a1 + o * lanes);
-            if (trace != nullptr) {
-                hn::StoreU(a, d, trace->a1.row(o) + at);
-                hn::StoreU(slope, d, trace->slope1.row(o) + at);
-            }
+    HWY_ALIGN float own_a1[hidden_1 * patch_block];
+    HWY_ALIGN float own_a2[hidden_2 * patch_block];
+    const std::size_t stride = trace != nullptr ? padded : patch_block;
+    for (std::size_t at = 0; at < padded; at += patch_block) {
+        float* a1 = trace != nullptr ? trace->a1.data() + at : own_a1;
+        float* a2 = trace != nullptr ? trace->a2.data() + at : own_a2;
+        float* slope1 = trace != nullptr ? trace->slope1.data() + at : nullptr;
+        float* slope2 = trace != nullptr ? trace->slope2.data() + at : nullptr;
+        for (std::size_t o = 0; o < hidden_1; o += units_together)
+            layer_units(theta + Network::w1, theta + Network::b1, o, feature_count, features.data + at, padded, a1,
+                        slope1, stride);
+        for (std::size_t o = 0; o < hidden_2; o += units_together)
+            layer_units(theta + Network::w2, theta + Network::b2, o, hidden_1, a1, stride, a2, slope2, stride);
+        for (std::size_t v = 0; v < patch_block; v += vector_lanes) {
+            Vec h = hn::Set(d, theta[Network::b3]);
+            for (std::size_t o = 0; o < hidden_2; ++o)
+                h = hn::MulAdd(hn::Set(d, theta[Network::w3 + o]), hn::LoadU(d, a2 + o * stride + v), h);
+            hn::StoreU(h, d, out + at + v);
         }
-        Vec h = hn::Set(d, theta[Network::b3]);
-        for (std::size_t o = 0; o < hidden_2; ++o) {
-            Vec z = hn::Set(d, theta[Network::b2 + o]);
-            const float* w = theta + Network::w2 + o * hidden_1;
-            for (std::size_t i = 0; i < hidden_1; ++i) z = hn::MulAdd(hn::Set(d, w[i]), hn::Load(d, a1 + i * lanes), z);
-            Vec slope;
-            const Vec a = gelu(d, z, slope);
-            hn::Store(a, d, a2 + o * lanes);
-            if (trace != nullptr) {
-                hn::StoreU(a, d, trace->a2.row(o) + at);
-                hn::StoreU(slope, d, trace->slope2.row(o) + at);
-            }
-            h = hn::MulAdd(hn::Set(d, theta[Network::w3 + o]), a, h);
+    }
+}
+
+// gradient[r * columns + c] += sum over patches of a[r] b[c], for R rows of a and C of b, [.][padded]; patch i goes to
+// lane i % lanes of a vector of sums.
+template <std::size_t R, std::size_t C>
+HWY_INLINE void add_products(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, std::size_t padded,
+                             std::size_t columns, float* HWY_RESTRICT gradient) {
+    const Tag d;
+    Vec sum[R][C];
+    HWY_UNROLL(4)
+    for (std::size_t r = 0; r < R; ++r) {
+        HWY_UNROLL(2)
+        for (std::size_t c = 0; c < C; ++c) sum[r][c] = hn::Zero(d);
+    }
+    for (std::size_t at = 0; at < padded; at += vector_lanes) {
+        Vec y[C];
+        HWY_UNROLL(2)
+        for (std::size_t c = 0; c < C; ++c) y[c] = hn::LoadU(d, b + c * padded + at);
+        HWY_UNROLL(4)
+        for (std::size_t r = 0; r < R; ++r) {
+            const Vec x = hn::LoadU(d, a + r * padded + at);
+            HWY_UNROLL(2)
+            for (std::size_t c = 0; c < C; ++c) sum[r][c] = hn::MulAdd(x, y[c], sum[r][c]);
         }
-        hn::StoreU(h, d, out + at);
+    }
+    for (std::size_t r = 0; r < R; ++r) {
+        for (std::size_t c = 0; c < C; ++c) gradient[r * columns + c] += hn::GetLane(hn::SumOfLanes(d, sum[r][c]));
+    }
+}
+
+// The same for all rows of a (a multiple of four) and all of b.
+HWY_INLINE void add_all_products(const float* a, std::size_t rows, const float* b, std::size_t columns,
+                                 std::size_t padded, float* gradient) {
+    for (std::size_t r = 0; r < rows; r += 4) {
+        std::size_t c = 0;
+        for (; c + 2 <= columns; c += 2)
+            add_products<4, 2>(a + r * padded, b + c * padded, padded, columns, gradient + r * columns + c);
+        if (c < columns)
+            add_products<4, 1>(a + r * padded, b + c * padded, padded, columns, gradient + r * columns + c);
     }
 }
 
 void backward(const Network& network, ConstMatrix features, const NetworkTrace& trace, const float* d_out,
               float* gradient) {
     const Tag d;
-    const std::size_t lanes = hn::Lanes(d);
     const float* theta = network.parameters.data();
-    // Each parameter's gradient as one vector of lane sums, added up at the end.
-    thread_local Matrix sums_storage;
-    sums_storage.reshape(Network::parameter_count, lanes);
-    float* sums = sums_storage.data();
-    for (std::size_t i = 0; i < sums_storage.size(); ++i) sums[i] = 0;
-    const auto add = [&](std::size_t parameter, Vec a, Vec b) {
-        float* s = sums + parameter * lanes;
-        hn::StoreU(hn::MulAdd(a, b, hn::LoadU(d, s)), d, s);
-    };
-    const Vec one = hn::Set(d, 1.0F);
-    HWY_ALIGN float d_a1[hidden_1 * patch_block];
-    for (std::size_t at = 0; at < features.cols; at += lanes) {
+    const std::size_t padded = features.cols;
+    // Derivatives by the inputs of the GELUs, unit-major, and a row of ones for the biases.
+    thread_local Matrix storage;
+    storage.reshape(hidden_1 + hidden_2 + 1, padded);
+    float* dz1 = storage.data();
+    float* dz2 = dz1 + hidden_1 * padded;
+    float* ones = dz2 + hidden_2 * padded;
+    for (std::size_t at = 0; at < padded; at += vector_lanes) {
+        hn::StoreU(hn::Set(d, 1.0F), d, ones + at);
         const Vec dh = hn::LoadU(d, d_out + at);
-        if (hn::AllTrue(d, hn::Eq(dh, hn::Zero(d)))) continue;
-        for (std::size_t i = 0; i < hidden_1; ++i) hn::Store(hn::Zero(d), d, d_a1 + i * lanes);
-        add(Network::b3, dh, one);
         for (std::size_t o = 0; o < hidden_2; ++o) {
-            add(Network::w3 + o, dh, hn::LoadU(d, trace.a2.row(o) + at));
-            const Vec dz =
-                hn::Mul(hn::Mul(dh, hn::Set(d, theta[Network::w3 + o])), hn::LoadU(d, trace.slope2.row(o) + at));
-            add(Network::b2 + o, dz, one);
-            const std::size_t w = Network::w2 + o * hidden_1;
-            for (std::size_t i = 0; i < hidden_1; ++i) {
-                add(w + i, dz, hn::LoadU(d, trace.a1.row(i) + at));
-                hn::Store(hn::MulAdd(dz, hn::Set(d, theta[w + i]), hn::Load(d, d_a1 + i * lanes)), d, d_a1 + i * lanes);
+            const Vec by_a2 = hn::Mul(dh, hn::Set(d, theta[Network::w3 + o]));
+            hn::StoreU(hn::Mul(by_a2, hn::LoadU(d, trace.slope2.row(o) + at)), d, dz2 + o * padded + at);
+        }
+        constexpr std::size_t together = 8;
+        for (std::size_t first = 0; first < hidden_1; first += together) {
+            Vec by_a1[together];
+            HWY_UNROLL(8)
+            for (std::size_t i = 0; i < together; ++i) by_a1[i] = hn::Zero(d);
+            for (std::size_t o = 0; o < hidden_2; ++o) {
+                const Vec dz = hn::LoadU(d, dz2 + o * padded + at);
+                const float* w = theta + Network::w2 + o * hidden_1 + first;
+                HWY_UNROLL(8)
+                for (std::size_t i = 0; i < together; ++i) by_a1[i] = hn::MulAdd(dz, hn::Set(d, w[i]), by_a1[i]);
+            }
+            HWY_UNROLL(8)
+            for (std::size_t i = 0; i < together; ++i) {
+                hn::StoreU(hn::Mul(by_a1[i], hn::LoadU(d, trace.slope1.row(first + i) + at)), d,
+                           dz1 + (first + i) * padded + at);
             }
         }
-        for (std::size_t o = 0; o < hidden_1; ++o) {
-            const Vec dz = hn::Mul(hn::Load(d, d_a1 + o * lanes), hn::LoadU(d, trace.slope1.row(o) + at));
-            add(Network::b1 + o, dz, one);
-            const std::size_t w = Network::w1 + o * feature_count;
-            for (std::size_t i = 0; i < feature_count; ++i) add(w + i, dz, hn::LoadU(d, features.row(i) + at));
-        }
     }
-    for (std::size_t p = 0; p < Network::parameter_count; ++p) {
-        gradient[p] += hn::GetLane(hn::SumOfLanes(d, hn::LoadU(d, sums + p * lanes)));
-    }
+    add_products<1, 1>(d_out, ones, padded, 1, gradient + Network::b3);
+    add_all_products(trace.a2.data(), hidden_2, d_out, 1, padded, gradient + Network::w3);
+    add_all_products(dz2, hidden_2, ones, 1, padded, gradient + Network::b2);
+    add_all_products(dz2, hidden_2, trace.a1.data(), hidden_1, padded, gradient + Network::w2);
+    add_all_products(dz1, hidden_1, ones, 1, padded, gradient + Network::b1);
+    add_all_products(dz1, hidden_1, features.data, feature_count, padded, gradient + Network::w1);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -40,8 +40,10 @@ void PagePass::forward(const TrainingPage& page, const Parameters& parameters, d
     parameters_ = &parameters;
     clip_ = static_cast<float>(clip);
     const std::size_t n = page.patches(), k = page.clusters(), d = page.vectors.dim;
-    vectors_.reshape(n, d);
-    to_float(page.vectors, vectors_.data());
+    if (keep_trace) {
+        vectors_.reshape(n, d);
+        to_float(page.vectors, vectors_.data());
+    }
     raw_.resize(page.features.cols());
     network_forward(parameters.network, page.features, keep_trace ? &trace_ : nullptr, raw_);
 
@@ -65,7 +67,7 @@ void PagePass::forward(const TrainingPage& page, const Parameters& parameters, d
     }
     means_.reshape(k, d);
     std::fill_n(means_.data(), means_.size(), 0.0F);
-    add_to_clusters(vectors_, page.assign, alpha_, means_);
+    add_to_clusters(keep_trace ? VectorsView(vectors_) : page.vectors, page.assign, alpha_, means_);
     norms_.resize(k);
     representatives_.reshape(k, d);
     const float gamma = parameters.base[2];

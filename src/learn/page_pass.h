@@ -79,7 +79,7 @@ private:
     const TrainingPage* page_ = nullptr;
     const Parameters* parameters_ = nullptr;
     float clip_ = 5;
-    Matrix vectors_;  ///< V as float, [n,d]
+    Matrix vectors_;  ///< V as float, [n,d]; only with a trace
     NetworkTrace trace_;
     std::vector<float> raw_;  ///< network output before clipping, [padded n]
     std::vector<float> h_;    ///< clipped

@@ -45,15 +45,17 @@ Network initial_network(std::uint64_t seed, double output_scale) {
 ValidationFigures judge_parameters(std::span<const ValidationSide> sides, const Parameters& parameters, double clip,
                                    std::size_t threads) {
     std::vector<PagePass> passes(resolve_threads(threads));
+    std::vector<std::vector<float>> columns(passes.size());
     std::vector<ValidationFigures> figures;
     for (const ValidationSide& side : sides) {
         Matrix scores(side.queries.size(), side.pages.size());
+        const PreparedBatch batch = batch_of(side.queries);
         parallel_for_workers(side.pages.size(), threads, [&](std::size_t i, std::size_t worker) {
             PagePass& pass = passes[worker];
             pass.forward(*side.pages[i], parameters, clip, false);
-            for (std::size_t q = 0; q < side.queries.size(); ++q) {
-                scores(q, i) = maxsim(*side.queries[q], pass.representatives());
-            }
+            columns[worker].resize(side.queries.size());
+            maxsim_batch(batch, pass.representatives(), columns[worker]);
+            for (std::size_t q = 0; q < side.queries.size(); ++q) scores(q, i) = columns[worker][q];
         });
         figures.push_back(validation_figures(side.full_scores, scores, side.relevant));
     }

@@ -22,19 +22,27 @@ using Vec = hn::Vec<Tag>;
 
 constexpr std::size_t probe_block = 64;  // probes whose maxima are found together; a multiple of 16
 
-// For probes [at, at+probe_block): best over c of G[c] + eta * D[c] (D may be null), and the winner.
-HWY_INLINE void block_max(const Matrix& g, const Matrix* change, float eta, std::size_t at, std::size_t count,
+// Responses of k vectors to the probes, row by row. A whole vector may be loaded at the end of a row: there is room
+// behind the last one.
+struct Responses {
+    const float* rows = nullptr;
+    std::size_t k = 0;
+    std::size_t probes = 0;
+    const float* row(std::size_t c) const { return rows + c * probes; }
+};
+
+// For probes [at, at+probe_block): best over c of G[c] + eta * D[c] (without D: of G), and the winner.
+HWY_INLINE void block_max(const Responses& g, const Responses* change, float eta, std::size_t at, std::size_t count,
                           float* HWY_RESTRICT best, std::int32_t* HWY_RESTRICT winner) {
     const Tag d;
     const hn::RebindToSigned<Tag> di;
     const std::size_t lanes = hn::Lanes(d);
     const Vec e = hn::Set(d, eta);
     for (std::size_t i = 0; i + lanes <= probe_block && i < count; i += lanes) {
-        // Rows are padded to whole blocks, so a partial block reads defined memory.
         Vec high = hn::LoadU(d, g.row(0) + at + i);
         if (change != nullptr) high = hn::MulAdd(e, hn::LoadU(d, change->row(0) + at + i), high);
         auto who = hn::Zero(di);
-        for (std::size_t c = 1; c < g.rows(); ++c) {
+        for (std::size_t c = 1; c < g.k; ++c) {
             Vec value = hn::LoadU(d, g.row(c) + at + i);
             if (change != nullptr) value = hn::MulAdd(e, hn::LoadU(d, change->row(c) + at + i), value);
             const auto larger = hn::Gt(value, high);
@@ -49,14 +57,17 @@ HWY_INLINE void block_max(const Matrix& g, const Matrix* change, float eta, std:
 }
 
 // sum_t w_t (max_c (G + eta D)[c,t] - b_t)^2; fills winners and residuals when asked to.
-double fit_term(const Matrix& g, const Matrix* change, float eta, const float* targets, const float* weights,
-                std::size_t probes, std::int32_t* winners, float* residuals) {
+double fit_term(const Matrix& responses, const Matrix* changes, std::size_t k, float eta, const float* targets,
+                const float* weights, std::size_t probes, std::int32_t* winners, float* residuals) {
+    const Responses g{responses.data(), k, probes};
+    const Responses change{changes != nullptr ? changes->data() : nullptr, k, probes};
     HWY_ALIGN float best[probe_block];
     HWY_ALIGN std::int32_t winner[probe_block];
     double sum = 0;
     for (std::size_t at = 0; at < probes; at += probe_block) {
         const std::size_t count = std::min(probe_block, probes - at);
-        block_max(g, change, eta, at, count, best, winners != nullptr ? winner : nullptr);
+        block_max(g, changes != nullptr ? &change : nullptr, eta, at, count, best,
+                  winners != nullptr ? winner : nullptr);
         float part = 0;
         for (std::size_t i = 0; i < count; ++i) {
             const float r = best[i] - targets[at + i];
@@ -89,11 +100,92 @@ HWY_INLINE void add_scaled(Tag d, float scale, const float* HWY_RESTRICT a, floa
         hn::Store(hn::MulAdd(s, hn::Load(d, a + i), hn::Load(d, out + i)), d, out + i);
 }
 
+// Probes are taken four at a time: the vectors they are multiplied with and added to are loaded once for all four. Each
+// sum still takes them in order.
+constexpr std::size_t probes_together = 4;
+
+// out += sum over N probes u of weight (u . p) u.
+template <std::size_t N>
+HWY_INLINE void add_curvature(const float* const (&u)[N], const float* HWY_RESTRICT weights,
+                              const float* HWY_RESTRICT p, float* HWY_RESTRICT out, std::size_t n) {
+    const Tag d;
+    const std::size_t lanes = hn::Lanes(d);
+    Vec s0[N], s1[N];
+    HWY_UNROLL(4)
+    for (std::size_t k = 0; k < N; ++k) s0[k] = s1[k] = hn::Zero(d);
+    std::size_t i = 0;
+    for (; i + 2 * lanes <= n; i += 2 * lanes) {
+        const Vec p0 = hn::Load(d, p + i), p1 = hn::Load(d, p + i + lanes);
+        HWY_UNROLL(4)
+        for (std::size_t k = 0; k < N; ++k) {
+            s0[k] = hn::MulAdd(hn::Load(d, u[k] + i), p0, s0[k]);
+            s1[k] = hn::MulAdd(hn::Load(d, u[k] + i + lanes), p1, s1[k]);
+        }
+    }
+    for (; i < n; i += lanes) {
+        const Vec p0 = hn::Load(d, p + i);
+        for (std::size_t k = 0; k < N; ++k) s0[k] = hn::MulAdd(hn::Load(d, u[k] + i), p0, s0[k]);
+    }
+    Vec scale[N];
+    HWY_UNROLL(4)
+    for (std::size_t k = 0; k < N; ++k)
+        scale[k] = hn::Set(d, weights[k] * hn::GetLane(hn::SumOfLanes(d, hn::Add(s0[k], s1[k]))));
+    for (i = 0; i < n; i += lanes) {
+        Vec sum = hn::Load(d, out + i);
+        HWY_UNROLL(4)
+        for (std::size_t k = 0; k < N; ++k) sum = hn::MulAdd(scale[k], hn::Load(d, u[k] + i), sum);
+        hn::Store(sum, d, out + i);
+    }
+}
+
+// right -= sum over N probes of weight residual u, diagonal += sum of weight u^2.
+template <std::size_t N>
+HWY_INLINE void add_probes(const float* const (&u)[N], const float* HWY_RESTRICT weights,
+                           const float* HWY_RESTRICT residuals, float* HWY_RESTRICT right, float* HWY_RESTRICT diagonal,
+                           std::size_t n) {
+    const Tag d;
+    Vec wr[N], wt[N];
+    HWY_UNROLL(4)
+    for (std::size_t k = 0; k < N; ++k) {
+        wr[k] = hn::Set(d, -weights[k] * residuals[k]);
+        wt[k] = hn::Set(d, weights[k]);
+    }
+    for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
+        Vec r = hn::Load(d, right + i), g = hn::Load(d, diagonal + i);
+        HWY_UNROLL(4)
+        for (std::size_t k = 0; k < N; ++k) {
+            const Vec x = hn::Load(d, u[k] + i);
+            r = hn::MulAdd(wr[k], x, r);
+            g = hn::MulAdd(hn::Mul(wt[k], x), x, g);
+        }
+        hn::Store(r, d, right + i);
+        hn::Store(g, d, diagonal + i);
+    }
+}
+
+// Calls f(addresses of N probes, first) for the `count` probes at `rows` of `tokens`, N at most probes_together.
+template <class F>
+HWY_INLINE void for_probes(const float* tokens, std::size_t stride, const std::int32_t* rows, std::size_t count,
+                           const F& f) {
+    const auto address = [&](std::size_t t) { return tokens + static_cast<std::size_t>(rows[t]) * stride; };
+    std::size_t t = 0;
+    for (; t + probes_together <= count; t += probes_together) {
+        const float* const u[probes_together] = {address(t), address(t + 1), address(t + 2), address(t + 3)};
+        f(u, t);
+    }
+    for (; t < count; ++t) {
+        const float* const u[1] = {address(t)};
+        f(u, t);
+    }
+}
+
 // One vector's ridge regression: (sum w u u' + lambda I) step = -(sum w r u + lambda offset), by conjugate
-// gradients with the diagonal as preconditioner. Rows of `tokens` are `stride` long, zero beyond d.
-// `scratch` has five rows of that length; offset = x - x0; step receives the solution.
-void solve_one(const float* tokens, const float* weights, const float* residuals, std::size_t count, std::size_t stride,
-               float lambda, const float* offset, int steps, float* scratch, float* step) {
+// gradients with the diagonal as preconditioner. Its probes are the `count` rows of `tokens`, each `stride` long and
+// zero beyond d, whose numbers stand in `rows`; weights and residuals are in that order. `scratch` has five rows of
+// that length; offset = x - x0; step receives the solution.
+void solve_one(const float* tokens, const std::int32_t* rows, const float* weights, const float* residuals,
+               std::size_t count, std::size_t stride, float lambda, const float* offset, int steps, float* scratch,
+               float* step) {
     const Tag d;
     float* r = scratch;
     float* diagonal = scratch + stride;
@@ -105,25 +197,16 @@ void solve_one(const float* tokens, const float* weights, const float* residuals
         diagonal[i] = lambda;
         step[i] = 0;
     }
-    for (std::size_t t = 0; t < count; ++t) {
-        const float* u = tokens + t * stride;
-        const Vec wr = hn::Set(d, -weights[t] * residuals[t]);
-        const Vec wt = hn::Set(d, weights[t]);
-        for (std::size_t i = 0; i < stride; i += hn::Lanes(d)) {
-            const Vec x = hn::Load(d, u + i);
-            hn::Store(hn::MulAdd(wr, x, hn::Load(d, r + i)), d, r + i);
-            hn::Store(hn::MulAdd(hn::Mul(wt, x), x, hn::Load(d, diagonal + i)), d, diagonal + i);
-        }
-    }
+    for_probes(tokens, stride, rows, count, [&](const auto& u, std::size_t t) HWY_ATTR {
+        add_probes(u, weights + t, residuals + t, r, diagonal, stride);
+    });
     for (std::size_t i = 0; i < stride; ++i) p[i] = z[i] = r[i] / diagonal[i];
     double rz = inner_product(d, r, z, stride);
     const double first = rz;
     for (int s = 0; s < steps && rz > 1e-6 * first && rz > 1e-20; ++s) {
         for (std::size_t i = 0; i < stride; ++i) ap[i] = lambda * p[i];
-        for (std::size_t t = 0; t < count; ++t) {
-            const float* u = tokens + t * stride;
-            add_scaled(d, weights[t] * inner_product(d, u, p, stride), u, ap, stride);
-        }
+        for_probes(tokens, stride, rows, count,
+                   [&](const auto& u, std::size_t t) HWY_ATTR { add_curvature(u, weights + t, p, ap, stride); });
         const double curvature = inner_product(d, p, ap, stride);
         if (!(curvature > 0)) break;
         const auto a = static_cast<float>(rz / curvature);
@@ -154,15 +237,12 @@ constexpr int halvings = 4;
 
 std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
-// out [k, padded P] = x u'. The padding beyond P repeats nothing and is set to zero.
-void responses_of(ConstMatrix x, ConstMatrix probes, Matrix& scratch, Matrix& out) {
-    scratch.reshape(x.rows, probes.rows);
-    product(x, probes, scratch);
-    out.reshape(x.rows, round_up(probes.rows, 64));
-    for (std::size_t c = 0; c < x.rows; ++c) {
-        std::memcpy(out.row(c), scratch.row(c), probes.rows * sizeof(float));
-        std::fill(out.row(c) + probes.rows, out.row(c) + out.cols(), 0.0F);
-    }
+// out [k, P] = x u', with room behind it for whole vectors.
+void responses_of(ConstMatrix x, ConstMatrix probes, Matrix& out) {
+    constexpr std::size_t room = 64;
+    out.reshape(x.rows + (room + probes.rows - 1) / probes.rows, probes.rows);
+    product(x, probes, {out.data(), x.rows, probes.rows});
+    std::fill_n(out.row(x.rows), room, 0.0F);
 }
 
 }  // namespace
@@ -175,31 +255,41 @@ double fit_vectors(const FitProblem& problem, FitWorkspace& w, MutMatrix x) {
     const auto lambda = static_cast<float>(problem.ridge / static_cast<double>(k));
     const float* targets = problem.targets.data();
     const float* weights = problem.weights.data();
-    const auto term = [](const auto&... a) { return HWY_DYNAMIC_DISPATCH(fit_term)(a...); };
+    // The first term of E after a step eta along `change`; `keep` remembers winners and residuals.
+    const auto term = [&](const Matrix* change, double eta, bool keep) {
+        return HWY_DYNAMIC_DISPATCH(fit_term)(w.responses, change, k, static_cast<float>(eta), targets, weights, probes,
+                                              keep ? w.winner.data() : nullptr, keep ? w.residual.data() : nullptr);
+    };
 
     w.winner.resize(probes);
     w.residual.resize(probes);
     w.order.resize(probes);
     w.packed_weight.resize(probes);
     w.packed_residual.resize(probes);
-    w.packed.reshape(probes, stride);
     w.step.reshape(k, d);
     w.vectors.reshape(7, stride);
-    Matrix product_scratch;
-    responses_of(x, problem.probes, product_scratch, w.responses);
-    double energy = term(w.responses, nullptr, 0.0F, targets, weights, probes, w.winner.data(), w.residual.data());
+    // The solver wants rows of whole aligned vectors: usually the probes have them.
+    const float* tokens = problem.probes.data;
+    if (d != stride || reinterpret_cast<std::uintptr_t>(tokens) % (row_multiple * sizeof(float)) != 0) {
+        w.packed.reshape(probes, stride);
+        for (std::size_t t = 0; t < probes; ++t) {
+            std::memcpy(w.packed.row(t), problem.probes.row(t), d * sizeof(float));
+            std::fill(w.packed.row(t) + d, w.packed.row(t) + stride, 0.0F);
+        }
+        tokens = w.packed.data();
+    }
+    responses_of(x, problem.probes, w.responses);
+    double energy = term(nullptr, 0, true);
     std::vector<std::size_t> first(k + 1);
     for (int round = 0; round < problem.rounds; ++round) {
-        // Probes grouped by winner, so that each vector's own lie side by side.
+        // Probes grouped by winner.
         std::fill(first.begin(), first.end(), std::size_t{0});
         for (const auto c : w.winner) ++first[static_cast<std::size_t>(c) + 1];
         for (std::size_t c = 0; c < k; ++c) first[c + 1] += first[c];
         std::vector<std::size_t> next(first.begin(), first.end() - 1);
         for (std::size_t t = 0; t < probes; ++t) {
             const std::size_t at = next[static_cast<std::size_t>(w.winner[t])]++;
-            float* row = w.packed.row(at);
-            std::memcpy(row, problem.probes.row(t), d * sizeof(float));
-            std::fill(row + d, row + stride, 0.0F);
+            w.order[at] = static_cast<std::int32_t>(t);
             w.packed_weight[at] = weights[t];
             w.packed_residual[at] = w.residual[t];
         }
@@ -210,7 +300,7 @@ double fit_vectors(const FitProblem& problem, FitWorkspace& w, MutMatrix x) {
             std::fill(offset, offset + stride, 0.0F);
             for (std::size_t j = 0; j < d; ++j) offset[j] = x(c, j) - problem.start(c, j);
             HWY_DYNAMIC_DISPATCH(solve_one)
-            (w.packed.row(first[c]), w.packed_weight.data() + first[c], w.packed_residual.data() + first[c],
+            (tokens, w.order.data() + first[c], w.packed_weight.data() + first[c], w.packed_residual.data() + first[c],
              first[c + 1] - first[c], stride, lambda, offset, problem.inner, w.vectors.row(0), step);
             for (std::size_t j = 0; j < d; ++j) {
                 square += static_cast<double>(offset[j]) * offset[j];
@@ -219,12 +309,10 @@ double fit_vectors(const FitProblem& problem, FitWorkspace& w, MutMatrix x) {
             }
             std::memcpy(w.step.row(c), step, d * sizeof(float));
         }
-        responses_of(w.step, problem.probes, product_scratch, w.change);
+        responses_of(w.step, problem.probes, w.change);
         double best = energy, taken = 0, eta = 1;
         for (int i = 0; i < halvings; ++i, eta *= 0.5) {
-            const double value =
-                term(w.responses, &w.change, static_cast<float>(eta), targets, weights, probes, nullptr, nullptr) +
-                lambda * (square + 2 * eta * cross + eta * eta * length);
+            const double value = term(&w.change, eta, false) + lambda * (square + 2 * eta * cross + eta * eta * length);
             if (value < best) {
                 best = value;
                 taken = eta;
@@ -235,11 +323,11 @@ double fit_vectors(const FitProblem& problem, FitWorkspace& w, MutMatrix x) {
         if (taken == 0) break;
         const auto scale = static_cast<float>(taken);
         for (std::size_t i = 0; i < k * d; ++i) x.data[i] += scale * w.step.data()[i];
-        for (std::size_t i = 0; i < w.responses.size(); ++i) w.responses.data()[i] += scale * w.change.data()[i];
+        for (std::size_t i = 0; i < k * probes; ++i) w.responses.data()[i] += scale * w.change.data()[i];
         const double gained = energy - best;
         energy = best;
         if (gained < 1e-4 * energy || round + 1 == problem.rounds) break;
-        term(w.responses, nullptr, 0.0F, targets, weights, probes, w.winner.data(), w.residual.data());
+        term(nullptr, 0, true);
     }
     return energy;
 }

@@ -27,16 +27,16 @@ struct FitWorkspace {
     Matrix responses;  ///< G [k,P]
     Matrix change;     ///< response to a step, [k,P]
     Matrix step;       ///< [k,d]
-    Matrix packed;     ///< probes in the order of their winners, rows padded to full vectors
+    Matrix packed;     ///< probes padded to full vectors, where they are not
     Matrix vectors;    ///< scratch rows of one solve
     std::vector<std::int32_t> winner;
-    std::vector<std::int32_t> order;
+    std::vector<std::int32_t> order;  ///< probes by winner
     std::vector<float> residual;
-    std::vector<float> packed_weight;
-    std::vector<float> packed_residual;
-    Matrix chosen;               ///< the probes drawn for a page
-    std::vector<float> weights;  ///< of all probes, then of those drawn
-    std::vector<float> targets;  ///< of those drawn
+    std::vector<float> packed_weight;    ///< in that order
+    std::vector<float> packed_residual;  ///< in that order
+    Matrix chosen;                       ///< the probes drawn for a page
+    std::vector<float> weights;          ///< of all probes, then of those drawn
+    std::vector<float> targets;          ///< of those drawn
 };
 
 /// Minimises E by Gauss-Newton: with the winners held fixed the problem falls apart into one ridge

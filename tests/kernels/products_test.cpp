@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/convert.h"
 #include "kernels/reference.h"
 #include "levels.h"
 
@@ -115,6 +116,16 @@ TEST_P(Products, ClusterSums) {
             for (std::size_t j = 0; j < d && cluster[i] >= 0; ++j)
                 expected[static_cast<std::size_t>(cluster[i]) * d + j] += static_cast<double>(weight[i]) * v(i, j);
         for (std::size_t e = 0; e < expected.size(); ++e) ASSERT_NEAR(sums.flat()[e], expected[e], 2e-5);
+        for (const ScalarType type : {ScalarType::f16, ScalarType::bf16}) {
+            std::vector<std::uint16_t> halves(v.size());
+            from_float(v.flat(), type, halves.data());
+            const VectorsView stored(halves.data(), type, v.rows(), d);
+            Matrix from_stored(5, d), from_floats(5, d);
+            add_to_clusters(stored, cluster, weight, from_stored);
+            add_to_clusters(to_float(stored), cluster, weight, from_floats);
+            for (std::size_t e = 0; e < expected.size(); ++e)
+                ASSERT_EQ(from_stored.flat()[e], from_floats.flat()[e]) << to_string(type) << " d " << d;
+        }
     }
 }
 
