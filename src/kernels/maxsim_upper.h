@@ -15,7 +15,7 @@ namespace marginmerge {
 // Tokens and vectors are rounded to bytes, u ~ u' and v ~ v', and u'.v' is summed in integers. Because
 // u.v = u'.v' + (u-u').v' + u.(v-v'), a score is at most
 //   sum_t max_j u'_t.v'_j + sum_t |u_t-u'_t| max_j |v'_j| + sum_t |u_t| max_j |v_j-v'_j| + what floats lose,
-// where the norms are those of the actual rounding errors: about 0.035 |u||v| a token at d = 128.
+// where the norms are those of the actual rounding errors: about 0.04 |u||v| a token at d = 128.
 //
 // A page has one scale, so maxima are taken of integers. Sums are kept in 16 bits that may wrap on the way: scales
 // are such that codes of 128 numbers have a norm of at most 181, so that what comes out at the end is below 2^15 by
