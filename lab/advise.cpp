@@ -10,6 +10,7 @@
 #include "core/numpy_random.h"
 #include "core/random.h"
 #include "io/atomic_file.h"
+#include "io/folders.h"
 #include "io/multi_vector_file.h"
 #include "io/qrels.h"
 #include "jobs/judged.h"
@@ -280,9 +281,7 @@ Advice find_smallest(const AdviceInputs& in) {
 Advice advise(const AdviseOptions& options) {
     Advice advice = Advisor(options).run();
     if (options.output.empty()) return advice;
-    std::error_code error;
-    fs::create_directories(options.output, error);
-    if (error) fail(ErrorCode::io, "{}: cannot create: {}", options.output.string(), error.message());
+    make_folder(options.output);
     write_text_file(options.output / "advice.json", advice_json(advice));
     write_text_file(options.output / "advice.csv", advice_csv(advice));
     write_text_file(options.output / "frontier.svg",

@@ -6,14 +6,14 @@ namespace marginmerge::lab {
 
 namespace {
 
+void append(std::vector<double>& to, const std::vector<double>& from) { to.insert(to.end(), from.begin(), from.end()); }
+
+}  // namespace
+
 double rate(const std::vector<double>& part, const std::vector<double>& whole) {
     const double all = std::accumulate(whole.begin(), whole.end(), 0.0);
     return all > 0 ? std::accumulate(part.begin(), part.end(), 0.0) / all : 0;
 }
-
-void append(std::vector<double>& to, const std::vector<double>& from) { to.insert(to.end(), from.begin(), from.end()); }
-
-}  // namespace
 
 double Figures::flip_rate() const { return rate(flips, pairs); }
 double Figures::reversal_rate() const { return rate(reversals, pairs); }

@@ -10,6 +10,9 @@
 
 namespace marginmerge::lab {
 
+/// Sum of one over the sum of the other, 0 over nothing.
+double rate(const std::vector<double>& part, const std::vector<double>& whole);
+
 /// A method on a dataset over several seeds: observations are (seed, query), so that two methods pair up.
 struct Figures {
     std::vector<double> ndcg, full, pairs, flips, reversals, loss;

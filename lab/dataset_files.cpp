@@ -1,4 +1,5 @@
 #include "lab/dataset_files.h"
+#include "io/folders.h"
 
 #include "core/fail.h"
 #include "io/atomic_file.h"
@@ -75,12 +76,6 @@ void take_description(DatasetSource& s, const nlohmann::json& d, const fs::path&
 }
 
 bool is_ready(const fs::path& folder) { return fs::exists(folder / "ready"); }
-
-void make_folder(const fs::path& folder) {
-    std::error_code error;
-    fs::create_directories(folder, error);
-    if (error) fail(ErrorCode::io, "{}: cannot create: {}", folder.string(), error.message());
-}
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include "core/clock.h"
 #include "core/fail.h"
 #include "io/atomic_file.h"
+#include "io/folders.h"
 #include "lab/output.h"
 #include "lab/resources.h"
 
@@ -67,9 +68,7 @@ LabReport run_lab(const LabOptions& options) {
         for (const auto& n : names) specs.push_back(load_study(n, options.quick, options.seed));
     }
     if (specs.empty()) fail(ErrorCode::invalid_argument, "lab: expected a study or 'all', found none");
-    std::error_code error;
-    fs::create_directories(options.output, error);
-    if (error) fail(ErrorCode::io, "{}: cannot create: {}", options.output.string(), error.message());
+    make_folder(options.output);
 
     const fs::path store = options.store.empty() ? options.output / "store" : options.store;
     std::vector<std::unique_ptr<Dataset>> datasets;

@@ -4,7 +4,9 @@
 
 #include "core/fail.h"
 #include "io/atomic_file.h"
+#include "io/folders.h"
 #include "kernels/maxsim.h"
+#include "lab/aggregate.h"
 #include "lab/run_store.h"
 #include "lab/statistics.h"
 #include "marginmerge/core/version.h"
@@ -14,13 +16,6 @@ namespace marginmerge::lab {
 namespace fs = std::filesystem;
 
 namespace {
-
-double rate(const std::vector<double>& part, const std::vector<double>& whole) {
-    double p = 0, w = 0;
-    for (const double x : part) p += x;
-    for (const double x : whole) w += x;
-    return w > 0 ? p / w : 0;
-}
 
 std::string runs_csv(const std::string& study, const std::vector<RunRecord>& runs) {
     std::string out =
@@ -59,12 +54,6 @@ nlohmann::json runs_json(const std::vector<RunRecord>& runs) {
         list.push_back(std::move(one));
     }
     return list;
-}
-
-void make_folder(const fs::path& folder) {
-    std::error_code error;
-    fs::create_directories(folder, error);
-    if (error) fail(ErrorCode::io, "{}: cannot create: {}", folder.string(), error.message());
 }
 
 std::string interval_text(const Finding& f) {

@@ -14,6 +14,7 @@
 #include "index/writer_files.h"
 #include "index/writer_lock.h"
 #include "io/atomic_file.h"
+#include "io/folders.h"
 #include "io/multi_vector_file.h"
 
 namespace marginmerge {
@@ -84,9 +85,7 @@ IndexWriter::IndexWriter(const fs::path& folder, Options options) : impl_(std::m
     impl_->folder = folder;
     if (!fs::exists(folder)) {
         if (!options.create) fail(ErrorCode::not_found, "{}: expected an index folder, found nothing", folder.string());
-        std::error_code error;
-        fs::create_directories(folder, error);
-        if (error) fail(ErrorCode::io, "{}: cannot create: {}", folder.string(), error.message());
+        make_folder(folder);
     } else if (!fs::is_directory(folder)) {
         fail(ErrorCode::invalid_argument,
              "{}: expected an index folder, found a file; make one with 'marginmerge index add FOLDER {}'",

@@ -13,6 +13,7 @@
 
 #include "core/fail.h"
 #include "io/atomic_file.h"
+#include "io/folders.h"
 #include "io/mapped_file.h"
 
 namespace marginmerge {
@@ -51,9 +52,7 @@ bool sound(std::span<const std::byte> file) {
 
 ChunkJournal::ChunkJournal(const fs::path& output, const std::string& fingerprint) : folder_(output) {
     folder_ += ".partial";
-    std::error_code error;
-    fs::create_directories(folder_, error);
-    if (error) fail(ErrorCode::io, "{}: cannot create: {}", folder_.string(), error.message());
+    make_folder(folder_);
     const auto lock_path = folder_ / "lock";
     lock_ = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (lock_ < 0) fail(ErrorCode::io, "{}: cannot create: {}", lock_path.string(), std::strerror(errno));
@@ -68,7 +67,8 @@ ChunkJournal::ChunkJournal(const fs::path& output, const std::string& fingerprin
     for (const auto& entry : fs::directory_iterator(folder_)) {
         if (entry.path().filename() == "lock") continue;
         discarded_ = discarded_ || entry.path().extension() == ".chunk";
-        fs::remove_all(entry.path(), error);
+        std::error_code ignored;
+        fs::remove_all(entry.path(), ignored);
     }
     write_text_file(mark, fingerprint);
 }

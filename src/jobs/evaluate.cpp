@@ -10,6 +10,7 @@
 
 #include "core/fail.h"
 #include "core/parallel.h"
+#include "io/folders.h"
 #include "io/multi_vector_file.h"
 #include "io/qrels.h"
 #include "io/trec_run.h"
@@ -299,9 +300,7 @@ private:
 
     void write_runs() const {
         if (o_.runs.empty()) return;
-        std::error_code error;
-        fs::create_directories(o_.runs, error);
-        if (error) fail(ErrorCode::io, "{}: cannot create: {}", o_.runs.string(), error.message());
+        make_folder(o_.runs);
         write_trec_run(o_.runs / "full.run", full_run_);
         for (std::size_t i = 0; i < judged_.size(); ++i)
             write_trec_run(o_.runs / (report_.indexes[i].name + ".run"), judged_[i].run);

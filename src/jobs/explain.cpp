@@ -9,6 +9,7 @@
 #include "core/random.h"
 #include "data/redundancy.h"
 #include "io/atomic_file.h"
+#include "io/folders.h"
 #include "io/multi_vector_file.h"
 #include "io/npy.h"
 #include "jobs/recipe_json.h"
@@ -78,9 +79,7 @@ class Folder {
 public:
     Folder(const std::filesystem::path& path, std::vector<std::string>& files) : path_(path), files_(files) {
         if (path_.empty()) return;
-        std::error_code error;
-        std::filesystem::create_directories(path_, error);
-        if (error) fail(ErrorCode::io, "{}: cannot create: {}", path_.string(), error.message());
+        make_folder(path_);
     }
     template <class Values>
     void write(const std::string& name, const Values& values) {

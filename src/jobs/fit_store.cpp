@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fail.h"
+#include "io/folders.h"
 #include "io/safetensors.h"
 
 namespace marginmerge {
@@ -72,11 +73,7 @@ Parameters parameters_from(const SafetensorsFile& file, const char* name) {
 
 }  // namespace
 
-void FitStore::make_folder() const {
-    std::error_code error;
-    fs::create_directories(folder_, error);
-    if (error) fail(ErrorCode::io, "{}: cannot make the folder: {}", folder_.string(), error.message());
-}
+void FitStore::make_folder() const { marginmerge::make_folder(folder_); }
 
 fs::path FitStore::mining_file(const std::string& key) const {
     return folder_ / ("mining-" + key.substr(0, 16) + ".safetensors");

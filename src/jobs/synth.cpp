@@ -9,6 +9,7 @@
 #include "core/parallel.h"
 #include "core/random.h"
 #include "data/redundancy.h"
+#include "io/folders.h"
 #include "io/multi_vector_file.h"
 #include "io/qrels.h"
 #include "jobs/synth_model.h"
@@ -200,9 +201,7 @@ SynthReport synthesise(const SynthOptions& o, const Progress& progress) {
     if (o.dim < 16 || o.dim > 4096) fail(ErrorCode::invalid_argument, "dim: expected 16 to 4096, found {}", o.dim);
     if (!(o.difficulty > 0 && o.difficulty < 1))
         fail(ErrorCode::invalid_argument, "difficulty: expected a value between 0 and 1, found {}", o.difficulty);
-    std::error_code error;
-    std::filesystem::create_directories(o.output, error);
-    if (error) fail(ErrorCode::io, "{}: cannot create: {}", o.output.string(), error.message());
+    make_folder(o.output);
 
     SynthReport report;
     report.documents = o.documents;

@@ -1,0 +1,13 @@
+#include "io/folders.h"
+
+#include "core/fail.h"
+
+namespace marginmerge {
+
+void make_folder(const std::filesystem::path& folder) {
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) fail(ErrorCode::io, "{}: cannot create: {}", folder.string(), error.message());
+}
+
+}  // namespace marginmerge
