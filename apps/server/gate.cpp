@@ -125,12 +125,13 @@ void Gate::run() {
         bool waiting = false;  // clients at the door: let in last, when it is known who can make room
         for (int i = 0; i < count; ++i) {
             const epoll_event& event = events[static_cast<std::size_t>(i)];
-            if (event.data.u64 == listener_tag) {
+            const std::uint64_t tag = event.data.u64;  // a copy: the kernel's struct is packed
+            if (tag == listener_tag) {
                 waiting = true;
-            } else if (event.data.u64 == wake_tag) {
+            } else if (tag == wake_tag) {
                 std::uint64_t value = 0;
                 [[maybe_unused]] const auto ignored = ::read(wake_, &value, sizeof value);
-            } else if (const auto it = connections_.find(event.data.u64); it != connections_.end()) {
+            } else if (const auto it = connections_.find(tag); it != connections_.end()) {
                 on_event(*it->second, event.events);
             }
         }
