@@ -26,38 +26,69 @@
 #define MM_ROW1(k, row, x, a) MM_SET(#k row, x) MM_FMA(a, x, 15)
 #define MM_ROW2(k, row, a, b) MM_SET(#k row, 13) MM_FMA(a, 13, 14) MM_FMA(b, 13, 15)
 #define MM_ROW3(k, row, a, b, c) MM_SET(#k row, 12) MM_FMA(a, 12, 13) MM_FMA(b, 12, 14) MM_FMA(c, 12, 15)
+// Formatting does not settle on these.
+// clang-format off
 #define MM_PAIR1(k, row, next, a, b, h) \
-    MM_SET(#k row, 12) MM_SET(#k next, 13) MM_FMA(a, 12, 14) MM_FMA(b, 13, 14) MM_PAIR(12, 13) MM_FMA(h, 12, 15)
-#define MM_PAIR2(k, row, next, a, b, c, d, h)                                                                   \
-    MM_SET(#k row, 11)                                                                                          \
-    MM_SET(#k next, 12) MM_FMA(a, 11, 13) MM_FMA(b, 11, 14) MM_FMA(c, 12, 13) MM_FMA(d, 12, 14) MM_PAIR(11, 12) \
-        MM_FMA(h, 11, 15)
-
+    MM_SET(#k row, 12) \
+    MM_SET(#k next, 13) \
+    MM_FMA(a, 12, 14) \
+    MM_FMA(b, 13, 14) \
+    MM_PAIR(12, 13) \
+    MM_FMA(h, 12, 15)
+#define MM_PAIR2(k, row, next, a, b, c, d, h) \
+    MM_SET(#k row, 11) \
+    MM_SET(#k next, 12) \
+    MM_FMA(a, 11, 13) \
+    MM_FMA(b, 11, 14) \
+    MM_FMA(c, 12, 13) \
+    MM_FMA(d, 12, 14) \
+    MM_PAIR(11, 12) \
+    MM_FMA(h, 11, 15)
 // One number: k bytes into the rows, p bytes into the panel.
-#define MM_STEP_12X1(k, p)                                                                                      \
-    MM_LOAD(p, 15)                                                                                              \
-    MM_ROW1(k, "(%[r0])", 12, a0)                                                                               \
-    MM_ROW1(k, "(%[r0],%[s])", 13, a1) MM_ROW1(k, "(%[r0],%[s],2)", 14, a2) MM_ROW1(k, "(%[r0],%[t])", 12, a3)  \
-        MM_ROW1(k, "(%[r4])", 13, a4) MM_ROW1(k, "(%[r4],%[s])", 14, a5) MM_ROW1(k, "(%[r4],%[s],2)", 12, a6)   \
-            MM_ROW1(k, "(%[r4],%[t])", 13, a7) MM_ROW1(k, "(%[r8])", 14, a8) MM_ROW1(k, "(%[r8],%[s])", 12, a9) \
-                MM_ROW1(k, "(%[r8],%[s],2)", 13, a10) MM_ROW1(k, "(%[r8],%[t])", 14, a11)
-#define MM_STEP_6X2(k, p)                                                                                     \
-    MM_LOAD(p, 14)                                                                                            \
-    MM_LOAD(p + 32, 15) MM_ROW2(k, "(%[r0])", a0, a1) MM_ROW2(k, "(%[r0],%[s])", a2, a3)                      \
-        MM_ROW2(k, "(%[r0],%[s],2)", a4, a5) MM_ROW2(k, "(%[r0],%[t])", a6, a7) MM_ROW2(k, "(%[r4])", a8, a9) \
-            MM_ROW2(k, "(%[r4],%[s])", a10, a11)
-#define MM_STEP_4X3(k, p)                                                                                            \
-    MM_LOAD(p, 13)                                                                                                   \
-    MM_LOAD(p + 32, 14) MM_LOAD(p + 64, 15) MM_ROW3(k, "(%[r0])", a0, a1, a2) MM_ROW3(k, "(%[r0],%[s])", a3, a4, a5) \
-        MM_ROW3(k, "(%[r0],%[s],2)", a6, a7, a8) MM_ROW3(k, "(%[r0],%[t])", a9, a10, a11)
-#define MM_STEP_6X1_HALF(k, p)                                             \
-    MM_LOAD(p, 14)                                                         \
-    MM_LOAD(p + 32, 15) MM_PAIR1(k, "(%[r0])", "(%[r0],%[s])", a0, a1, h0) \
-        MM_PAIR1(k, "(%[r0],%[s],2)", "(%[r0],%[t])", a2, a3, h1) MM_PAIR1(k, "(%[r4])", "(%[r4],%[s])", a4, a5, h2)
-#define MM_STEP_4X2_HALF(k, p)                                                                         \
-    MM_LOAD(p, 13)                                                                                     \
-    MM_LOAD(p + 32, 14) MM_LOAD(p + 64, 15) MM_PAIR2(k, "(%[r0])", "(%[r0],%[s])", a0, a1, a2, a3, h0) \
-        MM_PAIR2(k, "(%[r0],%[s],2)", "(%[r0],%[t])", a4, a5, a6, a7, h1)
+#define MM_STEP_12X1(k, p) \
+    MM_LOAD(p, 15) \
+    MM_ROW1(k, "(%[r0])", 12, a0) \
+    MM_ROW1(k, "(%[r0],%[s])", 13, a1) \
+    MM_ROW1(k, "(%[r0],%[s],2)", 14, a2) \
+    MM_ROW1(k, "(%[r0],%[t])", 12, a3) \
+    MM_ROW1(k, "(%[r4])", 13, a4) \
+    MM_ROW1(k, "(%[r4],%[s])", 14, a5) \
+    MM_ROW1(k, "(%[r4],%[s],2)", 12, a6) \
+    MM_ROW1(k, "(%[r4],%[t])", 13, a7) \
+    MM_ROW1(k, "(%[r8])", 14, a8) \
+    MM_ROW1(k, "(%[r8],%[s])", 12, a9) \
+    MM_ROW1(k, "(%[r8],%[s],2)", 13, a10) \
+    MM_ROW1(k, "(%[r8],%[t])", 14, a11)
+#define MM_STEP_6X2(k, p) \
+    MM_LOAD(p, 14) \
+    MM_LOAD(p + 32, 15) \
+    MM_ROW2(k, "(%[r0])", a0, a1) \
+    MM_ROW2(k, "(%[r0],%[s])", a2, a3) \
+    MM_ROW2(k, "(%[r0],%[s],2)", a4, a5) \
+    MM_ROW2(k, "(%[r0],%[t])", a6, a7) \
+    MM_ROW2(k, "(%[r4])", a8, a9) \
+    MM_ROW2(k, "(%[r4],%[s])", a10, a11)
+#define MM_STEP_4X3(k, p) \
+    MM_LOAD(p, 13) \
+    MM_LOAD(p + 32, 14) \
+    MM_LOAD(p + 64, 15) \
+    MM_ROW3(k, "(%[r0])", a0, a1, a2) \
+    MM_ROW3(k, "(%[r0],%[s])", a3, a4, a5) \
+    MM_ROW3(k, "(%[r0],%[s],2)", a6, a7, a8) \
+    MM_ROW3(k, "(%[r0],%[t])", a9, a10, a11)
+#define MM_STEP_6X1_HALF(k, p) \
+    MM_LOAD(p, 14) \
+    MM_LOAD(p + 32, 15) \
+    MM_PAIR1(k, "(%[r0])", "(%[r0],%[s])", a0, a1, h0) \
+    MM_PAIR1(k, "(%[r0],%[s],2)", "(%[r0],%[t])", a2, a3, h1) \
+    MM_PAIR1(k, "(%[r4])", "(%[r4],%[s])", a4, a5, h2)
+#define MM_STEP_4X2_HALF(k, p) \
+    MM_LOAD(p, 13) \
+    MM_LOAD(p + 32, 14) \
+    MM_LOAD(p + 64, 15) \
+    MM_PAIR2(k, "(%[r0])", "(%[r0],%[s])", a0, a1, a2, a3, h0) \
+    MM_PAIR2(k, "(%[r0],%[s],2)", "(%[r0],%[t])", a4, a5, a6, a7, h1)
+// clang-format on
 
 #define MM_SUM(name, vector) [name] "+x"(vector.raw)
 
