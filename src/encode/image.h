@@ -41,6 +41,8 @@ std::size_t image_pages(std::span<const std::uint8_t> bytes, const std::string& 
 std::string encode_jpeg(const Image& image, int quality);
 std::string encode_png(const Image& image);
 
+/// How a decoder that leaves its library by longjmp came back.
+enum class DecodeOutcome { done, too_large, broken };
 // One decoder per format, used by decode_image.
 Image decode_png(std::span<const std::uint8_t> bytes, const ImageLimits& limits, const std::string& source);
 Image decode_jpeg(std::span<const std::uint8_t> bytes, const ImageLimits& limits, const std::string& source);

@@ -37,11 +37,9 @@ void on_progress(j_common_ptr info) {
     }
 }
 
-enum class JpegOutcome { done, too_large, broken };
-
-JpegOutcome decode(jpeg_decompress_struct& info, Faults& faults, std::span<const std::uint8_t> bytes,
-                   const ImageLimits& limits, Image& image, std::vector<std::uint8_t>& line) {
-    if (setjmp(faults.back)) return JpegOutcome::broken;
+DecodeOutcome decode(jpeg_decompress_struct& info, Faults& faults, std::span<const std::uint8_t> bytes,
+                     const ImageLimits& limits, Image& image, std::vector<std::uint8_t>& line) {
+    if (setjmp(faults.back)) return DecodeOutcome::broken;
     jpeg_create_decompress(&info);
     jpeg_progress_mgr progress{};
     progress.progress_monitor = on_progress;
@@ -51,7 +49,7 @@ JpegOutcome decode(jpeg_decompress_struct& info, Faults& faults, std::span<const
     image.height = info.image_height;
     if (image.width == 0 || image.height == 0 || image.width > limits.longest_side ||
         image.height > limits.longest_side || std::uint64_t{image.width} * image.height > limits.most_pixels)
-        return JpegOutcome::too_large;
+        return DecodeOutcome::too_large;
     info.progress = &progress;
     const bool cmyk = info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
     info.out_color_space = cmyk ? JCS_CMYK : JCS_RGB;
@@ -70,7 +68,7 @@ JpegOutcome decode(jpeg_decompress_struct& info, Faults& faults, std::span<const
         }
     }
     info.progress = nullptr;
-    return JpegOutcome::done;
+    return DecodeOutcome::done;
 }
 
 }  // namespace
@@ -83,11 +81,11 @@ Image decode_jpeg(std::span<const std::uint8_t> bytes, const ImageLimits& limits
     faults.manager.output_message = on_message;
     Image image;
     std::vector<std::uint8_t> line;
-    const JpegOutcome outcome = decode(info, faults, bytes, limits, image, line);
+    const DecodeOutcome outcome = decode(info, faults, bytes, limits, image, line);
     info.progress = nullptr;
     jpeg_destroy_decompress(&info);
-    if (outcome == JpegOutcome::done) return image;
-    if (outcome == JpegOutcome::too_large) check_size(image.width, image.height, limits, source);
+    if (outcome == DecodeOutcome::done) return image;
+    if (outcome == DecodeOutcome::too_large) check_size(image.width, image.height, limits, source);
     fail(ErrorCode::corrupt, "{}: expected a JPEG image: {}", source, faults.message);
 }
 

@@ -38,17 +38,15 @@ struct Handles {
     ~Handles() { png_destroy_read_struct(&png, &info, nullptr); }
 };
 
-enum class PngOutcome { done, too_large, broken };
-
 /// Everything between setjmp and the last libpng call, with no object of its own to destroy.
-PngOutcome decode(Handles& h, const ImageLimits& limits, Image& image, std::vector<png_bytep>& rows) {
-    if (setjmp(png_jmpbuf(h.png))) return PngOutcome::broken;
+DecodeOutcome decode(Handles& h, const ImageLimits& limits, Image& image, std::vector<png_bytep>& rows) {
+    if (setjmp(png_jmpbuf(h.png))) return DecodeOutcome::broken;
     png_read_info(h.png, h.info);
     const std::uint64_t width = png_get_image_width(h.png, h.info), height = png_get_image_height(h.png, h.info);
     image.width = static_cast<std::uint32_t>(width);
     image.height = static_cast<std::uint32_t>(height);
     if (width > limits.longest_side || height > limits.longest_side || width * height > limits.most_pixels)
-        return PngOutcome::too_large;
+        return DecodeOutcome::too_large;
     png_set_expand(h.png);
     png_set_scale_16(h.png);
     png_set_gray_to_rgb(h.png);
@@ -63,7 +61,7 @@ PngOutcome decode(Handles& h, const ImageLimits& limits, Image& image, std::vect
     for (std::uint32_t y = 0; y < image.height; ++y) rows[y] = image.row(y);
     png_read_image(h.png, rows.data());
     png_read_end(h.png, nullptr);
-    return PngOutcome::done;
+    return DecodeOutcome::done;
 }
 
 void append_bytes(png_structp png, png_bytep data, png_size_t count) {
@@ -85,9 +83,9 @@ Image decode_png(std::span<const std::uint8_t> bytes, const ImageLimits& limits,
     Image image;
     std::vector<png_bytep> rows;
     switch (decode(h, limits, image, rows)) {
-        case PngOutcome::done: return image;
-        case PngOutcome::too_large: check_size(image.width, image.height, limits, source); break;
-        case PngOutcome::broken: break;
+        case DecodeOutcome::done: return image;
+        case DecodeOutcome::too_large: check_size(image.width, image.height, limits, source); break;
+        case DecodeOutcome::broken: break;
     }
     fail(ErrorCode::corrupt, "{}: expected a PNG image: {}", source, reader.message);
 }

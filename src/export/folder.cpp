@@ -7,6 +7,7 @@
 
 #include "core/fail.h"
 #include "io/atomic_file.h"
+#include "io/folders.h"
 
 namespace marginmerge {
 
@@ -37,10 +38,9 @@ OutputFolder::OutputFolder(const fs::path& final_path) : final_(without_slash(fi
     if (final_.empty()) fail(ErrorCode::invalid_argument, "-o: expected the name of a folder, found nothing");
     refuse_foreign(final_);
     temporary_ += ".tmp-" + std::to_string(::getpid());
-    std::error_code error;
-    fs::remove_all(temporary_, error);
-    fs::create_directories(temporary_, error);
-    if (error) fail(ErrorCode::io, "{}: cannot create: {}", temporary_.string(), error.message());
+    std::error_code ignored;
+    fs::remove_all(temporary_, ignored);
+    make_folder(temporary_);
 }
 
 OutputFolder::~OutputFolder() {

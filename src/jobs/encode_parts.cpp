@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fail.h"
+#include "io/folders.h"
 #include "io/multi_vector_file.h"
 
 namespace marginmerge {
@@ -45,10 +46,9 @@ std::string to_json_line(const PageRecord& record) { return to_json(record).dump
 
 PartStore::PartStore(fs::path folder, std::string fingerprint, bool fresh)
     : folder_(std::move(folder)), fingerprint_(std::move(fingerprint)) {
-    std::error_code error;
-    if (fresh) fs::remove_all(folder_, error);
-    fs::create_directories(folder_, error);
-    if (error) fail(ErrorCode::io, "{}: cannot create: {}", folder_.string(), error.message());
+    std::error_code ignored;
+    if (fresh) fs::remove_all(folder_, ignored);
+    make_folder(folder_);
 }
 
 fs::path PartStore::path_of(const WorkUnit& unit) const {

@@ -1,4 +1,3 @@
-
 #include "core/clock.h"
 #include "jobs/fit_context.h"
 #include "kernels/convert.h"
