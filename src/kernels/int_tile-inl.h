@@ -9,6 +9,7 @@
 
 #include <cstring>
 
+#include "kernels/int_tile_avx2-inl.h"
 #include "kernels/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -132,25 +133,35 @@ HWY_INLINE void IntTileStep(const std::int32_t* HWY_RESTRICT rows, std::size_t s
     }
 }
 
-/// sum[r][c] = start[c] + sum over words of rows[r][w] . panel[w][c].
-template <std::size_t R, std::size_t C, class Beside>
-HWY_INLINE void IntTile(const std::int32_t* HWY_RESTRICT rows, std::size_t words,
-                        const std::int32_t* HWY_RESTRICT panel, const std::int32_t* HWY_RESTRICT start,
-                        const Beside& beside, IntVec (&sum)[R][C]) {
-    const IntTag di;
+/// Sums begin with `start`: of every token of a panel, or of its last vector.
+template <std::size_t R, std::size_t C>
+HWY_INLINE void Begin(const std::int32_t* HWY_RESTRICT start, std::size_t, IntVec (&sum)[R][C]) {
     HWY_UNROLL(24)
     for (std::size_t r = 0; r < R; ++r) {
         HWY_UNROLL(3)
-        for (std::size_t c = 0; c < C; ++c) sum[r][c] = hn::Load(di, start + c * Lanes());
+        for (std::size_t c = 0; c < C; ++c) sum[r][c] = hn::Load(IntTag(), start + c * Lanes());
     }
-    constexpr std::size_t width = C * Lanes();
+}
+
+template <std::size_t pairs>
+HWY_INLINE void Begin(const std::int32_t* HWY_RESTRICT start, std::size_t width, IntVec (&half)[pairs]) {
+    HWY_UNROLL(4)
+    for (std::size_t i = 0; i < pairs; ++i) half[i] = hn::Load(IntTag(), start + width - Lanes());
+}
+
+/// sum[r][c] = start[c] + sum over words of rows[r][w] . panel[w][c] for R rows and a panel `width` lanes wide; the
+/// sums are one array, or two for a half panel.
+template <std::size_t R, std::size_t width, class Beside, class... Sums>
+HWY_INLINE void IntTile(const std::int32_t* rows, std::size_t words, const std::int32_t* panel,
+                        const std::int32_t* start, const Beside& beside, Sums&... sums) {
+    (Begin(start, width, sums), ...);
     std::size_t w = 0;
     const std::size_t stride = words;
     for (; w + 16 <= words; w += 16) {
         beside.template Step<R>(w);
         for (std::size_t i = 0; i < 16; i += 4) {
-            IntTileStep<R, C>(rows, stride, panel, sum);
-            IntTileStep<R, C>(rows + 2, stride, panel + 2 * width, sum);
+            IntTileStep(rows, stride, panel, sums...);
+            IntTileStep(rows + 2, stride, panel + 2 * width, sums...);
             rows += 4;
             panel += 4 * width;
         }
@@ -158,7 +169,7 @@ HWY_INLINE void IntTile(const std::int32_t* HWY_RESTRICT rows, std::size_t words
     if (w == words) return;
     beside.template Rest<R>(w, words);
     for (; w < words; w += step_words) {
-        IntTileStep<R, C>(rows, stride, panel, sum);
+        IntTileStep(rows, stride, panel, sums...);
         rows += step_words;
         panel += step_words * width;
     }
@@ -173,14 +184,14 @@ HWY_INLINE void IntTilesOver(const std::int32_t* rows, std::size_t n, std::size_
     if (n < R) {
         for (std::size_t r = 0; r < n; ++r) {
             IntVec sum[1][C];
-            IntTile<1, C>(rows + r * words, words, panel, start, Alone(), sum);
+            IntTile<1, C * Lanes()>(rows + r * words, words, panel, start, Alone(), sum);
             epilogue(sum, r);
         }
         return;
     }
     for (std::size_t r = 0; r < n; r = NextTile<R>(r, n)) {
         IntVec sum[R][C];
-        IntTile<R, C>(rows + r * words, words, panel, start, beside.At(r, d), sum);
+        IntTile<R, C * Lanes()>(rows + r * words, words, panel, start, beside.At(r, d), sum);
         epilogue(sum, r);
     }
 }

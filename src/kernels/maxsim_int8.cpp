@@ -44,21 +44,23 @@ void PackCodes(Int8View query, PreparedInt8Query::Packed& packed) {
     packed.layout = HWY_TARGET;
     packed.lanes = AlignedArray<std::int32_t>(packed.padded * words);
     packed.start = AlignedArray<std::int32_t>(packed.padded);
-    ForPanels(VectorsFor(query.rows), [&](auto width, std::size_t v) {
+    ForTokenPanels(query.rows, [&](auto width, std::size_t v, bool) {
         constexpr std::size_t span = width() * Lanes();
-        for (std::size_t lane = 0; lane < span && v * Lanes() + lane < query.rows; ++lane) {
-            const std::size_t token = v * Lanes() + lane;
-            const std::int8_t* u = query.codes + token * query.dim;
+        for (std::size_t lane = v * Lanes(); lane < v * Lanes() + span; ++lane) {
+            const std::ptrdiff_t token = TokenOfLane(lane, query.rows);
+            if (token < 0) continue;
+            const std::int8_t* u = query.codes + static_cast<std::size_t>(token) * query.dim;
+            std::int32_t* to = packed.lanes.data() + v * Lanes() * words + lane - v * Lanes();
             std::int32_t total = 0;
-            for (std::size_t w = 0; w < words; ++w) {
+            for (std::size_t w = 0; w < words; ++w, to += span) {
                 std::int8_t numbers[word_numbers] = {};
                 for (std::size_t i = 0; i < word_numbers && w * word_numbers + i < query.dim; ++i) {
                     numbers[i] = u[w * word_numbers + i];
                     total += numbers[i];
                 }
-                std::memcpy(packed.lanes.data() + v * Lanes() * words + w * span + lane, numbers, sizeof(numbers));
+                std::memcpy(to, numbers, sizeof(numbers));
             }
-            packed.start[token] = -document_shift * total;
+            packed.start[lane] = -document_shift * total;
         }
     });
 }
@@ -66,6 +68,7 @@ void PackCodes(Int8View query, PreparedInt8Query::Packed& packed) {
 /// Scores the rows of a block panel by panel.
 struct Int8Block {
     const PreparedInt8Query::Packed& query;
+    std::size_t tokens;
     Int8View vectors;
     std::size_t end;
     std::size_t block_rows;
@@ -98,10 +101,29 @@ struct Int8Block {
     HWY_INLINE void Panels(const std::uint8_t* numbers, std::size_t n, const float* scales, const Slots& slots,
                            const ShiftNext& shift) const {
         const auto* rows = reinterpret_cast<const std::int32_t*>(numbers);
-        ForPanels(query.padded / Lanes(), [&](auto width, std::size_t v) HWY_ATTR {
+        ForTokenPanels(tokens, [&](auto width, std::size_t v, [[maybe_unused]] bool half) HWY_ATTR {
+            constexpr std::size_t C = width();
+            const std::int32_t* panel = query.lanes.data() + v * Lanes() * words;
+            const std::int32_t* start = query.start.data() + v * Lanes();
             const ShiftNext beside = v == 0 ? shift : ShiftNext{nullptr, nullptr, 0};
-            IntTilesOver<width()>(rows, n, words, query.lanes.data() + v * Lanes() * words,
-                                  query.start.data() + v * Lanes(), beside, Scaled{scales, slots, v});
+            const Scaled scaled{scales, slots, v};
+#if HWY_TARGET == HWY_AVX2
+            if constexpr (C > 1) {
+                constexpr std::size_t R = 4;
+                if (half && n >= R) {
+                    for (std::size_t r = 0; r < n; r = NextTile<R>(r, n)) {
+                        IntVec sum[R][C - 1];
+                        IntVec paired[R / 2];
+                        IntTile<R, C * Lanes()>(rows + r * words, words, panel, start,
+                                                beside.At(r, words * word_numbers), sum, paired);
+                        scaled(sum, r);
+                        scaled.Half(paired, r, v + C - 1);
+                    }
+                    return;
+                }
+            }
+#endif
+            IntTilesOver<C>(rows, n, words, panel, start, beside, scaled);
         });
     }
 
@@ -123,6 +145,22 @@ struct Int8Block {
             }
             slots.Raise(value, row, v);
         }
+
+#if HWY_TARGET == HWY_AVX2
+        /// The same for the last vector of a half panel.
+        template <std::size_t pairs>
+        HWY_INLINE void Half(const IntVec (&sum)[pairs], std::size_t row, std::size_t last) const {
+            const FloatTag df;
+            FloatVec value[pairs];
+            HWY_UNROLL(4)
+            for (std::size_t i = 0; i < pairs; ++i) {
+                const FloatVec even = hn::Set(df, scales[row + 2 * i]);
+                const FloatVec odd = hn::Set(df, scales[row + 2 * i + 1]);
+                value[i] = hn::Mul(hn::ConvertTo(df, sum[i]), hn::ConcatUpperLower(df, odd, even));
+            }
+            slots.RaiseHalf(value, row, last);
+        }
+#endif
     };
 };
 
@@ -134,7 +172,9 @@ void ScanInt8(const PreparedInt8Query& prepared, Int8View vectors, std::span<con
     auto* shifted = reinterpret_cast<std::uint8_t*>(scratch_floats<1>(2 * block_rows * words));
     const std::uint32_t begins[] = {0, static_cast<std::uint32_t>(prepared.tokens())};
     ScanDocuments({std::span<const std::uint32_t>(begins), prepared.rows().scales, query.padded}, offsets, block_rows,
-                  out, Int8Block{query, vectors, static_cast<std::size_t>(offsets.back()), block_rows, words, shifted});
+                  out,
+                  Int8Block{query, prepared.tokens(), vectors, static_cast<std::size_t>(offsets.back()), block_rows,
+                            words, shifted});
 }
 
 }  // namespace HWY_NAMESPACE
