@@ -99,17 +99,20 @@ struct ShiftNext {
         if (at >= count) return;
         HWY_UNROLL(12)
         for (std::size_t line = 0; line < (piece + 63) / 64; ++line) hwy::Prefetch(from + at + 4096 + line * 64);
-        if (at + piece <= count) {
-            ShiftCodes(from + at, piece, to + at);
-        } else {
-            ShiftCodes(from + at, count - at, to + at);
+        if (at + piece > count) return Shift(at, count - at);
+        const hn::ScalableTag<std::uint8_t> db;
+        HWY_UNROLL(24)
+        for (std::size_t i = 0; i < piece; i += HWY_LANES(std::uint8_t)) {
+            const auto codes = hn::LoadU(db, reinterpret_cast<const std::uint8_t*>(from) + at + i);
+            hn::StoreU(hn::Xor(codes, hn::Set(db, std::uint8_t{128})), db, to + at + i);
         }
     }
     template <std::size_t R>
     HWY_INLINE void Rest(std::size_t word, std::size_t words) const {
         const std::size_t at = first + word * word_numbers * R;
-        if (at < count) ShiftCodes(from + at, std::min(count - at, (words - word) * word_numbers * R), to + at);
+        if (at < count) Shift(at, std::min(count - at, (words - word) * word_numbers * R));
     }
+    HWY_NOINLINE void Shift(std::size_t at, std::size_t codes) const { ShiftCodes(from + at, codes, to + at); }
 };
 
 /// Two words for the whole tile.

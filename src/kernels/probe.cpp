@@ -37,19 +37,18 @@ double Int8Burst(std::size_t rounds) {
     IntVec sum[chains];
     HWY_UNROLL(10)
     for (std::size_t i = 0; i < chains; ++i) sum[i] = hn::Set(di, static_cast<std::int32_t>(i));
-    IntVec x = hn::Set(di, 0x01020304);
+    const IntVec x = hn::Set(di, 0x01020304);
     const IntVec q = hn::Set(di, 0x03010201);
     for (std::size_t r = 0; r < rounds; ++r) {
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
-        asm volatile("" : "+v"(x.raw));  // a new document each time, as far as the compiler can tell
-#endif
         HWY_UNROLL(10)
         for (std::size_t i = 0; i < chains; ++i) {
-            IntVec own = x;
+            IntVec x0 = x;
+            IntVec x1 = x;
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
-            asm volatile("" : "+v"(own.raw));
+            // New words each time, as far as the compiler can tell: else it multiplies once for all.
+            asm volatile("" : "+v"(x0.raw), "+v"(x1.raw));
 #endif
-            MulAddWords(sum[i], own, q, x, q);
+            MulAddWords(sum[i], x0, q, x1, q);
         }
     }
     IntVec all = sum[0];
