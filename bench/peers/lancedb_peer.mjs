@@ -1,5 +1,5 @@
 // MaxSim by LanceDB's flat multivector scan (cosine on unit vectors orders as inner products do). Same
-// lines as peers.cpp; processor time of all its threads.
+// lines as peers.cpp: processor time of all its threads beside one thread, wall-clock time beside two.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -32,17 +32,20 @@ try {
         }
         await table.optimize();
         const query = Array.from({ length: TOKENS }, unit);
-        let best = Infinity;
+        let best = Infinity, wall = Infinity;
         for (let run = 0; run < RUNS + 1; ++run) {
             let search = table.search(query[0]);
             for (const token of query.slice(1)) search = search.addQueryVector(token);
-            const before = process.cpuUsage();
+            const before = process.cpuUsage(), start = performance.now();
             const hits = await search.distanceType("cosine").select(["id", "_distance"]).limit(10).toArray();
-            const used = process.cpuUsage(before);
+            const used = process.cpuUsage(before), took = performance.now() - start;
             if (hits.length !== 10) throw new Error(`expected 10 hits, found ${hits.length}`);
-            if (run > 0) best = Math.min(best, (used.user + used.system) / 1e3);
+            if (run === 0) continue;
+            best = Math.min(best, (used.user + used.system) / 1e3);
+            wall = Math.min(wall, took);
         }
         console.log(`maxsim ${pages} pages\tLanceDB flat multivector scan\t${best.toFixed(4)}\t0`);
+        console.log(`maxsim ${pages} pages, two threads\tLanceDB flat multivector scan\t${wall.toFixed(4)}\t0`);
     }
 } finally {
     rmSync(folder, { recursive: true, force: true });
