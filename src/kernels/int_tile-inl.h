@@ -23,16 +23,32 @@ constexpr std::size_t word_numbers = 4;
 constexpr std::size_t step_words = 2;
 constexpr std::int32_t document_shift = 128;
 
+// Whether a word is one instruction.
+#undef MARGINMERGE_DOT_WORDS
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
+#define MARGINMERGE_DOT_WORDS 1
+#else
+#define MARGINMERGE_DOT_WORDS 0
+#endif
+
+#if MARGINMERGE_DOT_WORDS
+/// sum += x . q for the four products of every lane. Written out because Highway 1.0.3 does not tell the compiler that
+/// this level has the instruction.
+HWY_INLINE void MulAddWord(IntVec& sum, const IntVec& x, const IntVec& q) {
+    auto raw = sum.raw;
+    asm("vpdpbusd %2, %1, %0" : "+v"(raw) : "v"(x.raw), "v"(q.raw));
+    sum.raw = raw;
+}
+#endif
+
 /// sum += x0 . q0 + x1 . q1 for the eight products of every lane, exactly: x is at most 255, and the query's
 /// codes are such that any four of them that meet in 16 bits (see PreparedInt8Query) sum to at most 128.
 HWY_INLINE void MulAddWords(IntVec& sum, const IntVec& x0, const IntVec& q0, const IntVec& x1, const IntVec& q1) {
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
+#if MARGINMERGE_DOT_WORDS
+    MulAddWord(sum, x0, q0);
+    MulAddWord(sum, x1, q1);
+#elif HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
     auto raw = sum.raw;
-#if HWY_TARGET <= HWY_AVX3_DL
-    // Written out because Highway 1.0.3 does not tell the compiler that this level has the instruction.
-    asm("vpdpbusd %2, %1, %0" : "+v"(raw) : "v"(x0.raw), "v"(q0.raw));
-    asm("vpdpbusd %2, %1, %0" : "+v"(raw) : "v"(x1.raw), "v"(q1.raw));
-#else
 #if HWY_TARGET == HWY_AVX3
     const auto pairs = _mm512_add_epi16(_mm512_maddubs_epi16(x0.raw, q0.raw), _mm512_maddubs_epi16(x1.raw, q1.raw));
     raw = _mm512_add_epi32(raw, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
@@ -44,7 +60,6 @@ HWY_INLINE void MulAddWords(IntVec& sum, const IntVec& x0, const IntVec& q0, con
     raw = _mm_add_epi32(raw, _mm_madd_epi16(pairs, _mm_set1_epi16(1)));
 #endif
     asm("" : "+v"(raw));  // left to itself, GCC regroups the additions and spills
-#endif
     sum.raw = raw;
 #else
     const auto products = [](const IntVec& x, const IntVec& q) HWY_ATTR {
@@ -65,10 +80,12 @@ HWY_INLINE constexpr std::size_t RowWords(std::size_t d) {
     return (d + step - 1) / step * step_words;
 }
 
-/// Rows of a tile. Integer additions have no latency to hide, but products need more registers.
+/// Rows of a tile. Integer additions have no latency to hide, but products that take several instructions need
+/// more registers.
 template <std::size_t C>
 constexpr std::size_t IntTileRows() {
-    return HWY_CAP_GE512 ? TileRows<C>() : C == 1 ? 6 : 6 - C;
+    if (MARGINMERGE_DOT_WORDS) return TileRows<C>();
+    return (C == 1 ? 6 : 6 - C) * (HWY_CAP_GE512 ? 2 : 1);
 }
 
 /// `count` codes made unsigned.
@@ -115,11 +132,25 @@ struct ShiftNext {
     HWY_NOINLINE void Shift(std::size_t at, std::size_t codes) const { ShiftCodes(from + at, codes, to + at); }
 };
 
-/// Two words for the whole tile.
+/// Two words, w and w + 1, for the whole tile; one after the other where that saves registers and costs nothing.
 template <std::size_t R, std::size_t C>
-HWY_INLINE void IntTileStep(const std::int32_t* HWY_RESTRICT rows, std::size_t stride,
+HWY_INLINE void IntTileStep(const TileRowsAt<R, std::int32_t>& rows, std::size_t w,
                             const std::int32_t* HWY_RESTRICT panel, IntVec (&sum)[R][C]) {
     const IntTag di;
+#if MARGINMERGE_DOT_WORDS
+    HWY_UNROLL(2)
+    for (std::size_t i = 0; i < step_words; ++i) {
+        IntVec q[C];
+        HWY_UNROLL(3)
+        for (std::size_t c = 0; c < C; ++c) q[c] = hn::Load(di, panel + (i * C + c) * Lanes());
+        HWY_UNROLL(24)
+        for (std::size_t r = 0; r < R; ++r) {
+            const IntVec x = hn::Set(di, rows[r][w + i]);
+            HWY_UNROLL(3)
+            for (std::size_t c = 0; c < C; ++c) MulAddWord(sum[r][c], x, q[c]);
+        }
+    }
+#else
     IntVec q0[C];
     IntVec q1[C];
     HWY_UNROLL(3)
@@ -129,11 +160,25 @@ HWY_INLINE void IntTileStep(const std::int32_t* HWY_RESTRICT rows, std::size_t s
     }
     HWY_UNROLL(24)
     for (std::size_t r = 0; r < R; ++r) {
-        const IntVec x0 = hn::Set(di, rows[r * stride]);
-        const IntVec x1 = hn::Set(di, rows[r * stride + 1]);
+        const IntVec x0 = hn::Set(di, rows[r][w]);
+        const IntVec x1 = hn::Set(di, rows[r][w + 1]);
         HWY_UNROLL(3)
         for (std::size_t c = 0; c < C; ++c) MulAddWords(sum[r][c], x0, q0[c], x1, q1[c]);
     }
+#endif
+}
+
+template <std::size_t R, std::size_t C>
+HWY_INLINE void TwoWords(const std::int32_t* rows, std::size_t stride, const std::int32_t* panel, IntVec (&sum)[R][C]) {
+    IntTileStep(TileRowsAt<R, std::int32_t>(rows, stride), 0, panel, sum);
+}
+
+template <std::size_t R, std::size_t C>
+HWY_INLINE void FourWords(const std::int32_t* rows, std::size_t stride, const std::int32_t* panel,
+                          IntVec (&sum)[R][C]) {
+    const TileRowsAt<R, std::int32_t> at(rows, stride);
+    IntTileStep(at, 0, panel, sum);
+    IntTileStep(at, 2, panel + 2 * C * Lanes(), sum);
 }
 
 /// Sums begin with `start`: of every token of a panel, or of its last vector.
@@ -163,8 +208,7 @@ HWY_INLINE void IntTile(const std::int32_t* rows, std::size_t words, const std::
     for (; w + 16 <= words; w += 16) {
         beside.template Step<R>(w);
         for (std::size_t i = 0; i < 16; i += 4) {
-            IntTileStep(rows, stride, panel, sums...);
-            IntTileStep(rows + 2, stride, panel + 2 * width, sums...);
+            FourWords(rows, stride, panel, sums...);
             rows += 4;
             panel += 4 * width;
         }
@@ -172,7 +216,7 @@ HWY_INLINE void IntTile(const std::int32_t* rows, std::size_t words, const std::
     if (w == words) return;
     beside.template Rest<R>(w, words);
     for (; w < words; w += step_words) {
-        IntTileStep(rows, stride, panel, sums...);
+        TwoWords(rows, stride, panel, sums...);
         rows += step_words;
         panel += step_words * width;
     }

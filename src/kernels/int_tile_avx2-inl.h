@@ -67,10 +67,11 @@ namespace HWY_NAMESPACE {
 
 using IntSum8 = hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::ScalableTag<std::int32_t>>;
 
-// Arguments as in IntTileStep; half[i] belongs to rows 2i and 2i + 1. [s] is the stride in bytes and [t] three of them.
+// Arguments as in TwoWords of int_tile-inl.h; half[i] belongs to rows 2i and 2i + 1. [s] is the stride in
+// bytes and [t] three of them.
 
-HWY_INLINE void IntTileStep(const std::int32_t* rows, std::size_t stride, const std::int32_t* panel,
-                            IntSum8 (&sum)[4][1], IntSum8 (&half)[2]) {
+HWY_INLINE void TwoWords(const std::int32_t* rows, std::size_t stride, const std::int32_t* panel, IntSum8 (&sum)[4][1],
+                         IntSum8 (&half)[2]) {
     asm(MM_TOKENS(0, 7) MM_TOKENS(64, 8) MM_TOKENS(32, 9) MM_TOKENS(96, 10) MM_ROWS_1_HALF(
             "(%[r])", "(%[r],%[s])", a0, a1, h0) MM_ROWS_1_HALF("(%[r],%[s],2)", "(%[r],%[t])", a2, a3, h1)
         : MM_SUM32(a0, sum[0][0]), MM_SUM32(a1, sum[1][0]), MM_SUM32(a2, sum[2][0]), MM_SUM32(a3, sum[3][0]),
@@ -79,8 +80,8 @@ HWY_INLINE void IntTileStep(const std::int32_t* rows, std::size_t stride, const 
         : "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "memory");
 }
 
-HWY_INLINE void IntTileStep(const std::int32_t* rows, std::size_t stride, const std::int32_t* panel,
-                            IntSum8 (&sum)[4][2], IntSum8 (&half)[2]) {
+HWY_INLINE void TwoWords(const std::int32_t* rows, std::size_t stride, const std::int32_t* panel, IntSum8 (&sum)[4][2],
+                         IntSum8 (&half)[2]) {
     asm(MM_ROWS_2_HALF("(%[r])", "(%[r],%[s])", a0, a1, a2, a3, h0)
             MM_ROWS_2_HALF("(%[r],%[s],2)", "(%[r],%[t])", a4, a5, a6, a7, h1)
         : MM_SUM32(a0, sum[0][0]), MM_SUM32(a1, sum[0][1]), MM_SUM32(a2, sum[1][0]), MM_SUM32(a3, sum[1][1]),
@@ -88,6 +89,14 @@ HWY_INLINE void IntTileStep(const std::int32_t* rows, std::size_t stride, const 
           MM_SUM32(h0, half[0]), MM_SUM32(h1, half[1])
         : [r] "r"(rows), [panel] "r"(panel), [s] "r"(4 * stride), [t] "r"(12 * stride), [ones] "x"(_mm256_set1_epi16(1))
         : "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "memory");
+}
+
+template <std::size_t C>
+HWY_INLINE void FourWords(const std::int32_t* rows, std::size_t stride, const std::int32_t* panel, IntSum8 (&sum)[4][C],
+                          IntSum8 (&half)[2]) {
+    constexpr std::size_t lanes = 8;
+    TwoWords(rows, stride, panel, sum, half);
+    TwoWords(rows + 2, stride, panel + 2 * (C + 1) * lanes, sum, half);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -53,13 +53,16 @@ namespace marginmerge {
 namespace HWY_NAMESPACE {
 
 constexpr std::size_t upper_vectors = 3;  // of tokens, side by side
-constexpr std::size_t upper_rows = HWY_CAP_GE512 ? 8 : 3;
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3 && HWY_TARGET > HWY_AVX3_DL
 constexpr bool sums_in_halves = true;
 #else
 constexpr bool sums_in_halves = false;
 #endif
+
+// As many sums as the registers hold beside the tokens, a word and, where a product is not added by its own
+// instruction, the product.
+constexpr std::size_t upper_rows = !HWY_CAP_GE512 ? 3 : sums_in_halves ? 6 : 8;
 
 /// sum += x . q for the four products of every lane, x unsigned; in two 16-bit halves or in 32 bits.
 HWY_INLINE void MulAddBytes(IntVec& sum, const IntVec& x, const IntVec& q) {
@@ -103,9 +106,9 @@ HWY_INLINE IntVec WholeSums(const IntVec& sum) {
 #endif
 }
 
-/// One word of R rows against one of the panel's tokens.
+/// Word w of R rows against one of the panel's tokens.
 template <std::size_t R>
-HWY_INLINE void UpperStep(const std::int32_t* HWY_RESTRICT rows, std::size_t stride,
+HWY_INLINE void UpperStep(const TileRowsAt<R, std::int32_t>& rows, std::size_t w,
                           const std::int32_t* HWY_RESTRICT panel, IntVec (&sum)[R][upper_vectors]) {
     const IntTag di;
     IntVec q[upper_vectors];
@@ -113,7 +116,7 @@ HWY_INLINE void UpperStep(const std::int32_t* HWY_RESTRICT rows, std::size_t str
     for (std::size_t c = 0; c < upper_vectors; ++c) q[c] = hn::Load(di, panel + c * Lanes());
     HWY_UNROLL(8)
     for (std::size_t r = 0; r < R; ++r) {
-        const IntVec x = hn::Set(di, rows[r * stride]);
+        const IntVec x = hn::Set(di, rows[r][w]);
         HWY_UNROLL(3)
         for (std::size_t c = 0; c < upper_vectors; ++c) MulAddBytes(sum[r][c], x, q[c]);
     }
@@ -137,14 +140,16 @@ HWY_INLINE void UpperTile(const std::int32_t* HWY_RESTRICT rows, std::size_t wor
         const std::size_t count = std::min(segment_words, words - first);
         std::size_t w = 0;
         for (; w + 4 <= count; w += 4) {
-            UpperStep<R>(rows, words, panel, sum);
-            UpperStep<R>(rows + 1, words, panel + width, sum);
-            UpperStep<R>(rows + 2, words, panel + 2 * width, sum);
-            UpperStep<R>(rows + 3, words, panel + 3 * width, sum);
+            const TileRowsAt<R, std::int32_t> at(rows, words);
+            UpperStep<R>(at, 0, panel, sum);
+            UpperStep<R>(at, 1, panel + width, sum);
+            UpperStep<R>(at, 2, panel + 2 * width, sum);
+            UpperStep<R>(at, 3, panel + 3 * width, sum);
             rows += 4;
             panel += 4 * width;
         }
-        for (; w < count; ++w, ++rows, panel += width) UpperStep<R>(rows, words, panel, sum);
+        for (; w < count; ++w, ++rows, panel += width)
+            UpperStep<R>(TileRowsAt<R, std::int32_t>(rows, words), 0, panel, sum);
         for (std::size_t r = 0; r < R; ++r) {
             for (std::size_t c = 0; c < upper_vectors; ++c) {
                 const IntVec whole = WholeSums(sum[r][c]);

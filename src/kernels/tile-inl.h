@@ -126,9 +126,43 @@ HWY_INLINE void MulAddTo(FloatVec& sum, const FloatVec& x, const FloatVec& q) {
 #endif
 }
 
-/// One number of the dimension for the whole tile.
+/// R rows `stride` numbers apart. A tall tile of AVX-512 addresses them from every fourth one: GCC would keep an offset
+/// for each, more than there are registers, and load most of them again in the innermost loop. It must not see where
+/// the addresses come from, or it would go back to that.
+template <std::size_t R, class T>
+struct TileRowsAt {
+    static constexpr bool from_fourths = HWY_ARCH_X86 && HWY_CAP_GE512 && R > 4;
+    static constexpr std::size_t bases = from_fourths ? (R + 3) / 4 : 1;
+    std::size_t stride;
+    std::size_t three;
+    const T* base[bases];
+
+    HWY_INLINE TileRowsAt(const T* rows, std::size_t row_stride) {
+        stride = row_stride;
+        base[0] = rows;
+#if HWY_ARCH_X86 && HWY_CAP_GE512
+        if constexpr (from_fourths) {
+            std::size_t triple = 3 * stride;
+            asm("" : "+r"(triple));
+            three = triple;
+            HWY_UNROLL(6)
+            for (std::size_t i = 1; i < bases; ++i) {
+                rows += 4 * stride;
+                asm("" : "+r"(rows));
+                base[i] = rows;
+            }
+        }
+#endif
+    }
+    HWY_INLINE const T* operator[](std::size_t r) const {
+        if constexpr (!from_fourths) return base[0] + r * stride;
+        return base[r / 4] + (r % 4 == 3 ? three : r % 4 * stride);
+    }
+};
+
+/// Number k of the dimension for the whole tile.
 template <std::size_t R, std::size_t C>
-HWY_INLINE void TileStep(const float* HWY_RESTRICT rows, std::size_t stride, const float* HWY_RESTRICT panel,
+HWY_INLINE void TileStep(const TileRowsAt<R, float>& rows, std::size_t k, const float* HWY_RESTRICT panel,
                          FloatVec (&sum)[R][C]) {
     const FloatTag df;
     FloatVec q[C];
@@ -136,7 +170,7 @@ HWY_INLINE void TileStep(const float* HWY_RESTRICT rows, std::size_t stride, con
     for (std::size_t c = 0; c < C; ++c) q[c] = hn::Load(df, panel + c * Lanes());
     HWY_UNROLL(24)
     for (std::size_t r = 0; r < R; ++r) {
-        const FloatVec x = hn::Set(df, rows[r * stride]);
+        const FloatVec x = hn::Set(df, rows[r][k]);
         HWY_UNROLL(3)
         for (std::size_t c = 0; c < C; ++c) MulAddTo(sum[r][c], x, q[c]);
     }
@@ -146,18 +180,25 @@ HWY_INLINE void TileStep(const float* HWY_RESTRICT rows, std::size_t stride, con
 template <std::size_t R, std::size_t C>
 HWY_INLINE void FourSteps(const float* HWY_RESTRICT rows, std::size_t stride, const float* HWY_RESTRICT panel,
                           FloatVec (&sum)[R][C]) {
+    const TileRowsAt<R, float> at(rows, stride);
     HWY_UNROLL(4)
-    for (std::size_t k = 0; k < 4; ++k) TileStep(rows + k, stride, panel + k * C * Lanes(), sum);
+    for (std::size_t k = 0; k < 4; ++k) TileStep(at, k, panel + k * C * Lanes(), sum);
+}
+
+template <std::size_t R, std::size_t C>
+HWY_INLINE void OneStep(const float* HWY_RESTRICT rows, std::size_t stride, const float* HWY_RESTRICT panel,
+                        FloatVec (&sum)[R][C]) {
+    TileStep(TileRowsAt<R, float>(rows, stride), 0, panel, sum);
 }
 
 #if HWY_TARGET == HWY_AVX2
 /// A number of a half panel: C whole vectors, and one whose lower half belongs to the even row of a pair and whose
 /// upper half to the odd one.
 template <std::size_t R, std::size_t C, std::size_t pairs>
-HWY_INLINE void TileStep(const float* HWY_RESTRICT rows, std::size_t stride, const float* HWY_RESTRICT panel,
-                         FloatVec (&sum)[R][C], FloatVec (&half)[pairs]) {
+HWY_INLINE void OneStep(const float* HWY_RESTRICT rows, std::size_t stride, const float* HWY_RESTRICT panel,
+                        FloatVec (&sum)[R][C], FloatVec (&half)[pairs]) {
     const FloatTag df;
-    TileStep(rows, stride, panel, sum);
+    OneStep(rows, stride, panel, sum);
     const FloatVec tokens = hn::Load(df, panel + C * Lanes());
     HWY_UNROLL(4)
     for (std::size_t i = 0; i < pairs; ++i) {
@@ -202,7 +243,7 @@ HWY_INLINE void Tile(const float* rows, std::size_t stride, const float* panel, 
     if (k == d) return;
     beside.template Rest<R>(k, d);
     for (; k < d; ++k) {
-        TileStep(rows, stride, panel, sums...);
+        OneStep(rows, stride, panel, sums...);
         ++rows;
         panel += width;
     }
