@@ -59,11 +59,11 @@ TEST_P(Convert, EveryHalfAndBrainSurvivesARoundTrip) {
     }
 }
 
-TEST_P(Convert, RoundsToNearestEven) {
-    // Half-way points between neighbouring halves, and their neighbours in float.
+/// Half-way points between the neighbouring halves first..last, and their neighbours in float.
+void expect_nearest_even(std::uint16_t first, std::uint16_t last) {
     std::vector<float> in;
     std::vector<std::uint16_t> expected;
-    for (std::uint16_t h = 0; h < 0x7BFF; h = static_cast<std::uint16_t>(h + 7)) {
+    for (std::uint16_t h = first; h < last; h = static_cast<std::uint16_t>(h + 7)) {
         const auto middle = static_cast<float>((half_value(h) + half_value(static_cast<std::uint16_t>(h + 1))) / 2);
         in.insert(in.end(), {middle, std::nextafter(middle, 0.0f), std::nextafter(middle, 1e9f), -middle});
         const auto up = static_cast<std::uint16_t>(h + 1);
@@ -76,7 +76,12 @@ TEST_P(Convert, RoundsToNearestEven) {
     from_float(in, ScalarType::f16, out.data());
     EXPECT_EQ(out, expected);
     for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(float_to_half(in[i]), expected[i]);
+}
 
+TEST_P(Convert, SubnormalHalvesRoundToNearestEven) { expect_nearest_even(0, 0x400); }
+
+TEST_P(Convert, RoundsToNearestEven) {
+    expect_nearest_even(0x400, 0x7BFF);
     const float brain_in[] = {std::bit_cast<float>(0x3F808000U), std::bit_cast<float>(0x3F818000U),
                               std::bit_cast<float>(0x3F808001U), std::bit_cast<float>(0x3F807FFFU)};
     std::uint16_t brain[4];
