@@ -1,5 +1,5 @@
 // Clusters tokens.npy with weights.npy (float32, C order, as NumPy writes them) of a folder into 128 means and
-// writes means.npy; for bank_vs_sklearn.py.
+// writes means.npy, and prints the seconds it took; for bank_vs_sklearn.py.
 #include <fmt/core.h>
 
 #include <cstring>
@@ -7,13 +7,14 @@
 #include <string>
 
 #include "bank/kmeans.h"
+#include "core/clock.h"
 #include "io/mapped_file.h"
 #include "io/npy.h"
 
 int main(int argc, char** argv) {
     using namespace marginmerge;
-    if (argc != 2) {
-        fmt::print(stderr, "usage: bench_bank FOLDER\n");
+    if (argc < 2 || argc > 3) {
+        fmt::print(stderr, "usage: bench_bank FOLDER [SEED]\n");
         return 2;
     }
     const std::filesystem::path folder = argv[1];
@@ -29,6 +30,11 @@ int main(int argc, char** argv) {
     const std::size_t d = static_cast<std::size_t>(tokens.bytes().data() + tokens.bytes().size() -
                                                    reinterpret_cast<const std::byte*>(data(tokens))) /
                           sizeof(float) / n;
-    const KMeansResult result = weighted_kmeans({data(tokens), n, d}, {data(weights), n}, {});
+    const Matrix points(ConstMatrix{data(tokens), n, d});  // read before the clock starts
+    KMeansOptions options;
+    if (argc == 3) options.seed = std::stoull(argv[2]);
+    const auto started = Clock::now();
+    const KMeansResult result = weighted_kmeans(points, {data(weights), n}, options);
+    fmt::print("{:.4f}\n", seconds_since(started));
     write_npy(folder / "means.npy", result.means.view());
 }

@@ -92,6 +92,7 @@ PrototypeBank cluster(const Tokens& tokens, const BankOptions& o, const Progress
     k.clusters = std::min(o.prototypes, tokens.rows.rows());
     k.initialisations = o.initialisations;
     k.iterations = o.iterations;
+    k.rounds = o.relocations;
     k.mini_batch_above = o.mini_batch_above;
     k.mini_batch = o.mini_batch;
     k.polish = o.polish;

@@ -17,6 +17,7 @@ struct KMeansOptions {
     std::size_t mini_batch_above = 20'000;
     std::size_t mini_batch = 8'192;
     std::size_t polish = 10;
+    std::size_t rounds = 12;  ///< of relocation after the best start
     std::uint64_t seed = 42;
     std::size_t threads = 0;
     Cluster* cluster = nullptr;  ///< processes that share the passes over all points
@@ -31,9 +32,9 @@ struct KMeansResult {
     bool mini_batch = false;
 };
 
-/// Weighted Euclidean k-means with greedy k-means++ starts. Above `mini_batch_above` points the
-/// starts are tried on a sample, refined by mini-batches and polished by full passes. The result is
-/// a function of the points, weights, options and kernel alone: sums are reduced in a fixed order.
+/// Weighted Euclidean k-means with greedy k-means++ starts; the best one is relocated (relocate.h). Above
+/// `mini_batch_above` points the starts are tried on a sample, refined by mini-batches and polished by full passes. The
+/// result is a function of the points, weights, options and kernel alone: sums are reduced in a fixed order.
 KMeansResult weighted_kmeans(ConstMatrix points, std::span<const float> weights, const KMeansOptions& options);
 
 }  // namespace marginmerge

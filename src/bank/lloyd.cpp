@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <limits>
 #include <numeric>
 
 #include "core/parallel.h"
@@ -12,50 +14,110 @@ namespace marginmerge {
 
 namespace {
 
-constexpr std::size_t block_points = 8192;  // a unit of reduction; changing it changes rounding
-constexpr std::size_t tile_points = 128;    // scores of a tile stay in cache
+// A unit of work and of reduction: small enough that a few thousand points occupy every thread, and large where there
+// are many. Changing it changes rounding.
+std::size_t block_points(std::size_t points) { return points <= 65'536 ? 1024 : 8192; }
+
+constexpr std::size_t tile_points = 128;  // rows copied side by side stay in cache
 
 struct Partial {
     std::vector<double> weight;
-    std::vector<double> sums;
+    std::vector<float> sums;
     double inertia = 0;
 };
 
 struct Scratch {
-    Matrix scores;
-    Matrix sums;
-    std::vector<float> weight;
+    std::vector<std::size_t> fresh, settled;
+    Matrix rows;
+    std::vector<std::int32_t> index;
+    std::vector<float> score;
 };
 
-// The nearest centre of each point of a tile: argmax x.c - |c|^2/2.
-void assign_tile(const WeightedPoints& p, const PackedRows& centres, std::span<const float> half, std::size_t begin,
-                 std::size_t count, Scratch& scratch, Assignment& out) {
-    const std::size_t k = centres.rows;
-    scratch.scores.reshape(count, k);
-    product(p.x.middle_rows(begin, count), centres, scratch.scores);
-    for (std::size_t r = 0; r < count; ++r) {
-        float* score = scratch.scores.row(r);
-        for (std::size_t c = 0; c < k; ++c) score[c] -= half[c];
-        float top = score[0];
-        for (std::size_t c = 1; c < k; ++c) top = std::max(top, score[c]);
-        out.label[begin + r] = static_cast<std::int32_t>(std::find(score, score + k, top) - score);
-        out.distance[begin + r] = std::max(0.0f, p.square[begin + r] - 2.0f * top);
+// Some of the centres, each with -|c|^2/2 behind its last column: the inner product with (x, 1) is then largest for
+// the centre nearest to x.
+struct Candidates {
+    Candidates(ConstMatrix centres, std::vector<std::int32_t> which)
+        : number(std::move(which)), packed(rows(centres)) {}
+
+    std::vector<std::int32_t> number;  ///< ascending
+    PackedRows packed;
+
+private:
+    Matrix rows(ConstMatrix centres) const {
+        Matrix m(number.size(), centres.cols + 1);
+        for (std::size_t i = 0; i < number.size(); ++i) {
+            const float* c = centres.row(static_cast<std::size_t>(number[i]));
+            std::copy_n(c, centres.cols, m.row(i));
+            m(i, centres.cols) = -0.5f * dot(c, c, centres.cols);
+        }
+        return m;
+    }
+};
+
+// Moves each of the points `which` to the best of the candidates if that is better than what it has.
+void compare(const WeightedPoints& p, std::span<const std::size_t> which, const Candidates& candidates, Scratch& s,
+             Assignment& out) {
+    const std::size_t d = p.x.cols;
+    if (candidates.number.empty()) return;
+    for (std::size_t begin = 0; begin < which.size(); begin += tile_points) {
+        const auto tile = which.subspan(begin, std::min(tile_points, which.size() - begin));
+        s.rows.reshape(tile.size(), d + 1);
+        for (std::size_t r = 0; r < tile.size(); ++r) {
+            std::copy_n(p.x.row(tile[r]), d, s.rows.row(r));
+            s.rows(r, d) = 1.0f;
+        }
+        s.index.resize(tile.size());
+        s.score.resize(tile.size());
+        nearest(s.rows, candidates.packed, s.index, s.score);
+        for (std::size_t r = 0; r < tile.size(); ++r) {
+            const std::int32_t c = candidates.number[static_cast<std::size_t>(s.index[r])];
+            const std::size_t i = tile[r];
+            if (s.score[r] < out.score[i] || (s.score[r] == out.score[i] && c > out.label[i])) continue;
+            out.label[i] = c;
+            out.score[i] = s.score[r];
+        }
     }
 }
 
-void sum_block(const WeightedPoints& p, std::size_t begin, std::size_t count, std::size_t k, Scratch& scratch,
-               const Assignment& out, Partial& partial) {
-    scratch.sums.reshape(k, p.x.cols);
-    std::fill_n(scratch.sums.data(), scratch.sums.size(), 0.0f);
+// The points of a block to their centres. A point whose centre has moved is compared with all, another one only with
+// those that moved.
+void assign_block(const WeightedPoints& p, std::size_t begin, std::size_t end, const Candidates& all,
+                  const Candidates& moved, std::span<const char> has_moved, Scratch& s, Assignment& out) {
+    s.fresh.clear();
+    s.settled.clear();
+    for (std::size_t i = begin; i < end; ++i) {
+        if (out.label[i] >= 0 && !has_moved[static_cast<std::size_t>(out.label[i])]) {
+            s.settled.push_back(i);
+            continue;
+        }
+        s.fresh.push_back(i);
+        out.label[i] = std::numeric_limits<std::int32_t>::max();
+        out.score[i] = -std::numeric_limits<float>::infinity();
+    }
+    compare(p, s.fresh, all, s, out);
+    compare(p, s.settled, moved, s, out);
+}
+
+void sum_block(const WeightedPoints& p, std::size_t begin, std::size_t count, std::size_t k, const Assignment& out,
+               Partial& partial) {
+    partial.sums.assign(k * p.x.cols, 0.0f);
     add_to_clusters(p.x.middle_rows(begin, count), std::span(out.label).subspan(begin, count),
-                    p.w.subspan(begin, count), scratch.sums);
-    partial.sums.assign(scratch.sums.flat().begin(), scratch.sums.flat().end());
+                    p.w.subspan(begin, count), {partial.sums.data(), k, p.x.cols});
     partial.weight.assign(k, 0.0);
     partial.inertia = 0;
     for (std::size_t i = begin; i < begin + count; ++i) {
         partial.weight[static_cast<std::size_t>(out.label[i])] += p.w[i];
-        partial.inertia += static_cast<double>(p.w[i]) * out.distance[i];
+        partial.inertia += static_cast<double>(p.w[i]) * out.distance(p, i);
     }
+}
+
+// 1 for each centre that is not where it was.
+std::vector<char> find_moved(ConstMatrix before, ConstMatrix now) {
+    std::vector<char> moved(now.rows, 1);
+    if (before.rows != now.rows || before.cols != now.cols) return moved;
+    for (std::size_t c = 0; c < now.rows; ++c)
+        moved[c] = std::memcmp(before.row(c), now.row(c), now.cols * sizeof(float)) != 0;
+    return moved;
 }
 
 }  // namespace
@@ -69,38 +131,45 @@ void assign_points(const WeightedPoints& points, ConstMatrix centres, std::size_
                    Cluster* cluster) {
     const std::size_t n = points.x.rows;
     const std::size_t k = centres.rows;
-    std::vector<float> half(k);
-    for (std::size_t c = 0; c < k; ++c) half[c] = 0.5f * dot(centres.row(c), centres.row(c), centres.cols);
-    out.label.resize(n);
-    out.distance.resize(n);
-    const PackedRows packed(centres);
-    const std::size_t blocks = (n + block_points - 1) / block_points;
+    const std::vector<char> has_moved = find_moved(out.centres, centres);
+    std::vector<std::int32_t> every(k), some;
+    std::iota(every.begin(), every.end(), 0);
+    std::copy_if(every.begin(), every.end(), std::back_inserter(some),
+                 [&](std::int32_t c) { return has_moved[static_cast<std::size_t>(c)] != 0; });
+    if (some.empty()) return;
+    if (some.size() == k) {
+        out.label.assign(n, -1);
+        out.score.resize(n);
+    }
+    out.centres = Matrix(centres);
+    const Candidates all(centres, std::move(every)), moved(centres, std::move(some));
+    const std::size_t block = block_points(n);
+    const std::size_t blocks = (n + block - 1) / block;
     std::vector<Partial> partials(blocks);
     std::vector<Scratch> scratch(resolve_threads(threads));
     const auto body = [&](std::size_t b, std::size_t worker) {
-        const std::size_t begin = b * block_points;
-        const std::size_t end = std::min(begin + block_points, n);
-        for (std::size_t t = begin; t < end; t += tile_points)
-            assign_tile(points, packed, half, t, std::min(tile_points, end - t), scratch[worker], out);
-        sum_block(points, begin, end - begin, k, scratch[worker], out, partials[b]);
+        const std::size_t begin = b * block;
+        const std::size_t end = std::min(begin + block, n);
+        assign_block(points, begin, end, all, moved, has_moved, scratch[worker], out);
+        sum_block(points, begin, end - begin, k, out, partials[b]);
     };
     const auto part = [&](auto& values, std::size_t b) {
-        return std::span(values).subspan(b * block_points, std::min(block_points, n - b * block_points));
+        return std::span(values).subspan(b * block, std::min(block, n - b * block));
     };
     const auto put = [&](std::size_t b, ByteWriter& to) {
         to.put(std::span<const std::int32_t>(part(out.label, b)));
-        to.put(std::span<const float>(part(out.distance, b)));
+        to.put(std::span<const float>(part(out.score, b)));
         to.put(std::span<const double>(partials[b].weight));
-        to.put(std::span<const double>(partials[b].sums));
+        to.put(std::span<const float>(partials[b].sums));
         to.put(partials[b].inertia);
     };
     const auto take = [&](std::size_t b, ByteReader& from) {
         from.take(std::span<std::int32_t>(part(out.label, b)));
-        from.take(std::span<float>(part(out.distance, b)));
+        from.take(std::span<float>(part(out.score, b)));
         partials[b].weight.resize(k);
         partials[b].sums.resize(k * points.x.cols);
         from.take(std::span<double>(partials[b].weight));
-        from.take(std::span<double>(partials[b].sums));
+        from.take(std::span<float>(partials[b].sums));
         partials[b].inertia = from.take<double>();
     };
     share_for(cluster, blocks, threads, body, put, take);
@@ -131,7 +200,7 @@ double move_centres(const WeightedPoints& points, const Assignment& a, Matrix& c
         }
     }
     if (empty.empty()) return moved;
-    const auto cost = [&](std::size_t i) { return static_cast<double>(points.w[i]) * a.distance[i]; };
+    const auto cost = [&](std::size_t i) { return static_cast<double>(points.w[i]) * a.distance(points, i); };
     std::vector<std::size_t> worst(points.x.rows);
     std::iota(worst.begin(), worst.end(), std::size_t{0});
     const std::size_t count = std::min(empty.size(), worst.size());
@@ -140,9 +209,21 @@ double move_centres(const WeightedPoints& points, const Assignment& a, Matrix& c
     for (std::size_t e = 0; e < count; ++e) {
         if (!(cost(worst[e]) > 0)) break;  // every point already is a centre
         std::copy_n(points.x.row(worst[e]), d, centres.row(empty[e]));
-        moved += a.distance[worst[e]];
+        moved += a.distance(points, worst[e]);
     }
     return moved;
+}
+
+std::size_t lloyd(const WeightedPoints& points, const LloydOptions& o, Matrix& centres, Assignment& a) {
+    std::size_t done = 0;
+    assign_points(points, centres, o.threads, a, o.cluster);
+    for (; done < o.iterations; ++done) {
+        const double moved = move_centres(points, a, centres);
+        assign_points(points, centres, o.threads, a, o.cluster);
+        if (o.step) o.step();
+        if (moved < 1e-10 * static_cast<double>(centres.rows())) break;
+    }
+    return done;
 }
 
 }  // namespace marginmerge

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -19,15 +20,23 @@ struct WeightedPoints {
 
 /// One assignment of all points to their nearest centres, with what the next step needs.
 struct Assignment {
+    Matrix centres;                   ///< that it was made for [k,d]
     std::vector<std::int32_t> label;  ///< [n]; the lower centre on a tie
-    std::vector<float> distance;      ///< squared, [n]
+    std::vector<float> score;         ///< x.c - |c|^2/2 of a point and its centre c, [n]
     std::vector<double> weight;       ///< of each centre's points, [k]
     std::vector<double> sums;         ///< weighted, [k*d]
     double inertia = 0;
+
+    /// Squared distance of point i to its centre.
+    float distance(const WeightedPoints& points, std::size_t i) const {
+        const float gap = points.square[i] - 2.0f * score[i];
+        return gap > 0.0f ? gap : 0.0f;
+    }
 };
 
-/// Fills `out`. Blocks of points are summed on their own and then added in order, so the result
-/// does not depend on the number of threads, nor of the processes of a cluster that share them.
+/// Fills `out`, which is new or an earlier assignment of the same points: then points whose centre has not moved are
+/// compared only with those that have, which gives the same bits. Blocks of points are summed on their own and then
+/// added in order, so the result does not depend on the number of threads, nor of the processes of a cluster.
 void assign_points(const WeightedPoints& points, ConstMatrix centres, std::size_t threads, Assignment& out,
                    Cluster* cluster = nullptr);
 
@@ -35,5 +44,16 @@ void assign_points(const WeightedPoints& points, ConstMatrix centres, std::size_
 /// most to the inertia (the second such centre to the second such point, and so on). Returns how
 /// far the centres moved, squared and summed.
 double move_centres(const WeightedPoints& points, const Assignment& assignment, Matrix& centres);
+
+struct LloydOptions {
+    std::size_t iterations = 50;  ///< at most
+    std::size_t threads = 0;
+    Cluster* cluster = nullptr;
+    std::function<void()> step;  ///< called once an iteration; may be empty
+};
+
+/// Lloyd's iterations until nothing moves noticeably; returns how many. Afterwards `assignment`, new or one of these
+/// points, belongs to `centres`.
+std::size_t lloyd(const WeightedPoints& points, const LloydOptions& options, Matrix& centres, Assignment& assignment);
 
 }  // namespace marginmerge
