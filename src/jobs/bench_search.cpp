@@ -64,7 +64,7 @@ struct Searches {
     std::size_t rows() const { return pages * o.vectors; }
 
     /// scan(offsets, out) scores some pages for `queries` queries at once, page-contiguous for each.
-    void add(std::string store, std::size_t bytes, std::size_t queries, double peak,
+    void add(const std::string& store, std::size_t bytes, std::size_t queries, double peak,
              const std::function<void(std::span<const std::int64_t>, std::span<float>)>& scan) {
         const std::size_t all = resolve_threads(o.threads);
         for (std::size_t threads = 1;; threads = all) {
@@ -127,6 +127,7 @@ void all_stores(const BenchOptions& o, BenchReport& report, std::size_t pages) {
     std::vector<Query> many;
     std::vector<VectorsView> views;
     for (std::size_t q = 0; q < batch_queries; ++q) many.emplace_back(o, q + 20);
+    views.reserve(many.size());
     for (const Query& one : many) views.push_back(one.view());
     const PreparedQuery plain(query.view());
     const PreparedBatch batch{std::span<const VectorsView>(views)};

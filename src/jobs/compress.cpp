@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <future>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
@@ -212,6 +213,19 @@ std::size_t share_chunks(const std::vector<Range>& chunks, std::span<const std::
     return odd_norms;
 }
 
+// Computes the missing chunks one after another. While one is computed the one before is written and synced, which
+// costs hardly any processor time and much waiting.
+void compute_chunks(const std::vector<Range>& chunks, std::span<const std::size_t> missing, Compressor& compressor,
+                    ChunkJournal& journal) {
+    std::future<void> saved;
+    for (const std::size_t c : missing) {
+        std::vector<std::byte> bytes = compressor.chunk(chunks[c]);
+        if (saved.valid()) saved.get();
+        saved = std::async(std::launch::async, [&journal, c, own = std::move(bytes)] { journal.save(c, own); });
+    }
+    if (saved.valid()) saved.get();
+}
+
 Run prepare(const CompressOptions& options) {
     Run run{options, read_multi_vectors(options.documents), {}, {}, {}, {}};
     if (run.set.has_owner())
@@ -260,7 +274,7 @@ CompressReport compress(const CompressOptions& options, const Progress& progress
     if (options.cluster != nullptr) {
         odd_norms = share_chunks(chunks, missing, compressor, &journal, *options.cluster);
     } else {
-        for (const std::size_t c : missing) journal.save(c, compressor.chunk(chunks[c]));
+        compute_chunks(chunks, missing, compressor, journal);
         odd_norms = compressor.odd_norms();
     }
 

@@ -58,6 +58,7 @@ CompressReport join_shards(const std::vector<std::filesystem::path>& shards, con
     const auto started = Clock::now();
     if (shards.empty()) fail(ErrorCode::invalid_argument, "expected at least one shard to join");
     std::vector<Part> parts;
+    parts.reserve(shards.size());
     for (const auto& path : shards) parts.push_back(open_part(path));
     std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.shard.index < b.shard.index; });
     check_parts(parts);

@@ -15,16 +15,22 @@ std::vector<double> linear_ticks(double low, double high, int count) {
                         : raw / power < 7.5 ? 5 * power
                                             : 10 * power;
     std::vector<double> ticks;
-    for (double t = std::ceil(low / step) * step; t <= high + step * 1e-9; t += step)
-        ticks.push_back(std::fabs(t) < step * 1e-9 ? 0 : t);
+    if (!(step > 0)) return ticks;  // low and high are the same
+    const double first = std::ceil(low / step);
+    const auto steps = static_cast<int>(std::floor(high / step - first + 1e-9));
+    for (int i = 0; i <= steps; ++i) ticks.push_back((first + i) * step);
     return ticks;
 }
 
 std::vector<double> log_ticks(double low, double high) {
     std::vector<double> ticks;
-    for (double power = std::pow(10, std::floor(std::log10(low))); power <= high; power *= 10)
+    const auto first = static_cast<int>(std::floor(std::log10(low)));
+    const auto last = static_cast<int>(std::floor(std::log10(high)));
+    for (int exponent = first; exponent <= last; ++exponent) {
+        const double power = std::pow(10, exponent);
         for (const double m : {1.0, 2.0, 5.0})
             if (m * power >= low && m * power <= high) ticks.push_back(m * power);
+    }
     return ticks;
 }
 

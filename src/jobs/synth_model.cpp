@@ -51,8 +51,9 @@ void place_regions(const SynthModel& m, Random& random, SynthPage& page) {
     const auto rows = static_cast<std::size_t>(page.grid.rows);
     page.region.resize(columns * rows);
     for (std::size_t i = 0; i < page.region.size(); ++i) {
-        const double px = (static_cast<double>(i % columns) + 0.5) / static_cast<double>(columns);
-        const double py = (static_cast<double>(i / columns) + 0.5) / static_cast<double>(rows);
+        const std::size_t column = i % columns, row = i / columns;
+        const double px = (static_cast<double>(column) + 0.5) / static_cast<double>(columns);
+        const double py = (static_cast<double>(row) + 0.5) / static_cast<double>(rows);
         std::size_t best = 0;
         double least = 1e9;
         for (std::size_t r = 0; r < m.regions; ++r) {

@@ -149,7 +149,7 @@ void register_fit(CLI::App& app) {
                         "A folder with docs, train_queries and train_qrels; DIR:train, DIR:bank or DIR:zero-shot");
     command->add_option("-o,--output", o->output, "The model file to write")->required();
     std::string names;
-    for (const auto& [name, summary] : fit_presets()) names += "\n    " + name + ": " + summary;
+    for (const auto& [name, summary] : fit_presets()) names += fmt::format("\n    {}: {}", name, summary);
     command->add_option("--preset", o->fit.preset, "What to fit:" + names)->capture_default_str();
     command->add_option("--anchors", o->anchors, "Anchor rule instead of the preset's");
     command->add_option("--fill", o->fill, "Fill rule instead of the preset's");
