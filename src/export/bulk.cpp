@@ -15,7 +15,7 @@ bool BulkRest::prepare(RestServer& server, const ExportPlan& plan, bool, bool) c
         server.demand({"PUT", "/" + plan.name, "application/json", index_json(plan).dump()}, "creating the index");
         return false;
     }
-    if (const Verdict verdict = judge_status(answer); verdict.kind != Verdict::Kind::accepted)
+    if (Verdict verdict = judge_status(answer); verdict.kind != Verdict::Kind::accepted)
         fail(ErrorCode::io, "looking at the index: the server refused with {}", verdict.why);
     // {"INDEX": {"mappings": {"properties": {...}}}}; an alias has the name of the index behind it.
     const auto json = nlohmann::json::parse(answer.body, nullptr, false);
@@ -44,7 +44,7 @@ std::vector<HttpRequest> BulkRest::requests(const ExportPlan& plan, std::span<co
 
 // 200 with "errors": true when a document was refused.
 Verdict BulkRest::judge(const HttpAnswer& answer) const {
-    if (const Verdict verdict = judge_status(answer); verdict.kind != Verdict::Kind::accepted) return verdict;
+    if (Verdict verdict = judge_status(answer); verdict.kind != Verdict::Kind::accepted) return verdict;
     const auto json = nlohmann::json::parse(answer.body, nullptr, false);
     if (!json.is_object() || !json.contains("errors"))
         return {Verdict::Kind::refused, "an answer that is not one of the bulk API: " + complaint(answer.body)};

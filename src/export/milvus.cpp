@@ -94,7 +94,7 @@ public:
 
     // Milvus answers with 200 and a code; 0 is success, 8 asks to slow down.
     Verdict judge(const HttpAnswer& answer) const override {
-        if (const Verdict verdict = judge_status(answer); verdict.kind != Verdict::Kind::accepted) return verdict;
+        if (Verdict verdict = judge_status(answer); verdict.kind != Verdict::Kind::accepted) return verdict;
         const auto json = nlohmann::json::parse(answer.body, nullptr, false);
         const auto code = json.is_object() && json.contains("code") ? json["code"] : nlohmann::json();
         if (code == 0) return {};

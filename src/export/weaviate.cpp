@@ -33,7 +33,7 @@ public:
             server.demand({"POST", "/v1/schema", "application/json", class_json(plan).dump()}, "creating the class");
             return false;
         }
-        if (const Verdict verdict = judge_status(answer); verdict.kind != Verdict::Kind::accepted)
+        if (Verdict verdict = judge_status(answer); verdict.kind != Verdict::Kind::accepted)
             fail(ErrorCode::io, "looking at the class: the server refused with {}", verdict.why);
         const auto json = nlohmann::json::parse(answer.body, nullptr, false);
         const auto config = json.is_object()
@@ -63,7 +63,7 @@ public:
 
     // A batch is answered with 200 and a result for each object.
     Verdict judge(const HttpAnswer& answer) const override {
-        if (const Verdict verdict = judge_status(answer); verdict.kind != Verdict::Kind::accepted) return verdict;
+        if (Verdict verdict = judge_status(answer); verdict.kind != Verdict::Kind::accepted) return verdict;
         const auto json = nlohmann::json::parse(answer.body, nullptr, false);
         if (!json.is_array())
             return {Verdict::Kind::refused, "an answer that is not Weaviate's: " + complaint(answer.body)};

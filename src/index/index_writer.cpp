@@ -208,6 +208,7 @@ DeleteReport IndexWriter::remove(std::span<const std::string> ids, const DeleteO
     auto gone = impl_->current_tombstones();
     const auto& segments = impl_->snapshot->state().segments;
     std::vector<std::set<std::int64_t>> dead;
+    dead.reserve(gone.size());
     for (const auto& g : gone) dead.emplace_back(g.begin(), g.end());
     DeleteReport report;
     const std::unordered_set<std::string> distinct(ids.begin(), ids.end());

@@ -11,7 +11,7 @@ namespace {
 class ArrayDocuments : public VectorSource {
 public:
     ArrayDocuments(std::unique_ptr<ByteStream> reader, ArrayInfo array, ArrayLabels labels, std::string source,
-                   std::string kind)
+                   const std::string& kind)
         : reader_(std::move(reader)), array_(std::move(array)), labels_(std::move(labels)), source_(std::move(source)) {
         const std::size_t dimensions = array_.shape.size();
         dim_ = array_.shape.back();

@@ -54,7 +54,7 @@ void widen(std::span<const std::byte> bytes, std::vector<std::int64_t>& out, con
             if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
                 fail(ErrorCode::corrupt, "{}: {}: expected a 63-bit integer at {}, found {}", source, field, i, value);
         }
-        out[i] = static_cast<std::int64_t>(value);
+        out[i] = static_cast<std::int64_t>(value);  // NOLINT(bugprone-signed-char-misuse): int8 are numbers here
     }
 }
 

@@ -43,9 +43,10 @@ void MappedFile::release(std::size_t offset, std::size_t length) const {
 
 void release_pages(const void* data, std::size_t length) {
     const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-    const auto begin = (reinterpret_cast<std::uintptr_t>(data) + page - 1) / page * page;
-    const auto end = (reinterpret_cast<std::uintptr_t>(data) + length) / page * page;
-    if (end > begin) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+    const auto at = reinterpret_cast<std::uintptr_t>(data);
+    const auto begin = (at + page - 1) / page * page;
+    const auto end = (at + length) / page * page;
+    if (end > begin) ::madvise(static_cast<char*>(const_cast<void*>(data)) + (begin - at), end - begin, MADV_DONTNEED);
 }
 
 }  // namespace marginmerge

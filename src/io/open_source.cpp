@@ -43,7 +43,7 @@ std::vector<std::int64_t> read_boundaries(const std::filesystem::path& path) {
 std::filesystem::path offsets_beside(const std::filesystem::path& file) {
     const std::string stem = file.stem().string();
     for (const std::string& name : {stem + ".offsets.npy", stem + "_offsets.npy", std::string("offsets.npy")}) {
-        const auto path = file.parent_path() / name;
+        auto path = file.parent_path() / name;
         if (path != file && std::filesystem::is_regular_file(path)) return path;
     }
     return {};

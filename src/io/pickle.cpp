@@ -298,7 +298,7 @@ private:
             case 'N': push(none_); return true;
             case 0x88: push(false_ + 1); return true;
             case 0x89: push(false_); return true;
-            case 'I': push_decimal(line()); return true;
+            case 'I':
             case 'L': push_decimal(line()); return true;
             case 'J': push_integer(number<std::int32_t>()); return true;
             case 'K': push_integer(number<std::uint8_t>()); return true;
@@ -323,10 +323,10 @@ private:
             case 0x8d: push_text(number<std::uint64_t>()); return true;
             case 'T': push_text(number<std::uint32_t>()); return true;
             case 'U': push_text(number<std::uint8_t>()); return true;
-            case ']': push(add_list(Kind::list, {})); return true;
+            case ']':
             case ')': push(add_list(Kind::list, {})); return true;
             case '}': push(add_list(Kind::dict, {})); return true;
-            case 'l': push(add_list(Kind::list, pop_to_mark())); return true;
+            case 'l':
             case 't': push(add_list(Kind::list, pop_to_mark())); return true;
             case 0x85: return push_tuple(1);
             case 0x86: return push_tuple(2);

@@ -69,10 +69,12 @@ constexpr bool half_panels = HWY_TARGET == HWY_AVX2;
 
 /// Vectors of a query's last panel when that is such a one, else 0.
 HWY_INLINE constexpr std::size_t HalfPanel(std::size_t tokens) {
-    const std::size_t rest = tokens % Lanes();
-    const std::size_t vectors = VectorsFor(tokens);
-    if (!half_panels || rest == 0 || rest > Lanes() / 2 || vectors == 1) return 0;
-    return vectors == 2 || vectors == 4 ? 2 : 3;
+    if constexpr (half_panels) {
+        const std::size_t rest = tokens % Lanes();
+        const std::size_t vectors = VectorsFor(tokens);
+        if (rest != 0 && rest <= Lanes() / 2 && vectors > 1) return vectors == 2 || vectors == 4 ? 2 : 3;
+    }
+    return 0;
 }
 
 /// As ForPanels, for the tokens of a query: f(integral_constant<C>, first vector, is it a half panel).

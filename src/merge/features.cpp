@@ -110,8 +110,9 @@ void compute_features(const PageInput& page, bool use_grid, PageWorkspace& w, Ma
             x[log_size] = log_of_size;
             x[relative_size] = size / static_cast<float>(v.rows);
             const bool inside = placed && i < columns * rows;
+            const std::size_t at_row = inside ? i / columns : 0;
             x[column] = inside ? (static_cast<float>(i % columns) + 0.5f) / static_cast<float>(columns) : 0.0f;
-            x[row] = inside ? (static_cast<float>(i / columns) + 0.5f) / static_cast<float>(rows) : 0.0f;
+            x[row] = inside ? (static_cast<float>(at_row) + 0.5f) / static_cast<float>(rows) : 0.0f;
             x[is_anchor] = i == static_cast<std::size_t>(clusters.anchors[c]) ? 1.0f : 0.0f;
             x[weighted_coverage] = clusters.relevance[i];
         }
