@@ -15,7 +15,7 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t most_structs = 4096;
 
-ordered_json collection_json(const ExportPlan& plan) {
+ordered_json milvus_collection(const ExportPlan& plan) {
     const std::string capacity =
         std::to_string(std::min(most_structs, std::bit_ceil(std::max<std::size_t>(16, plan.most_vectors))));
     return {
@@ -63,7 +63,7 @@ public:
         const std::string named = ordered_json({{"collectionName", plan.name}}).dump();
         const auto has = call(server, "/v2/vectordb/collections/has", named, "looking for the collection");
         if (!has.value("/data/has"_json_pointer, false)) {
-            call(server, "/v2/vectordb/collections/create", collection_json(plan).dump(), "creating the collection");
+            call(server, "/v2/vectordb/collections/create", milvus_collection(plan).dump(), "creating the collection");
             return false;
         }
         const auto described = call(server, "/v2/vectordb/collections/describe", named, "looking at the collection");
@@ -164,7 +164,7 @@ public:
         body.replace(body.find("\"@\""), 3, rows_text(plan.query));
         return {{"README.md", readme_text(plan, readme)},
                 {"expected.tsv", expected_text(plan)},
-                {"collection.json", collection_json(plan).dump(2) + "\n"},
+                {"collection.json", milvus_collection(plan).dump(2) + "\n"},
                 {"load.json", ordered_json({{"collectionName", plan.name}}).dump() + "\n"},
                 {"query.json", body + "\n"},
                 {"load.sh", curl + "call collections/create collection.json\nfor file in data/entities-*.json; do\n"

@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json collection_json(const ExportPlan& plan) {
+ordered_json qdrant_collection(const ExportPlan& plan) {
     ordered_json vectors = {
         {"size", plan.dim}, {"distance", "Dot"}, {"multivector_config", {{"comparator", "max_sim"}}}};
     // Without links there is no graph to build or search: every point is compared, exactly.
@@ -25,7 +25,7 @@ public:
         const std::string path = "/collections/" + plan.name;
         const HttpAnswer answer = server.ask({"GET", path, "", ""});
         if (answer.status == 404) {
-            server.demand({"PUT", path, "application/json", collection_json(plan).dump()}, "creating the collection");
+            server.demand({"PUT", path, "application/json", qdrant_collection(plan).dump()}, "creating the collection");
             return false;
         }
         if (const Verdict verdict = judge_status(answer); verdict.kind != Verdict::Kind::accepted)
@@ -100,7 +100,7 @@ public:
         body.replace(body.find("\"@\""), 3, rows_text(plan.query));
         return {{"README.md", readme_text(plan, readme)},
                 {"expected.tsv", expected_text(plan)},
-                {"collection.json", collection_json(plan).dump(2) + "\n"},
+                {"collection.json", qdrant_collection(plan).dump(2) + "\n"},
                 {"query.json", body + "\n"},
                 {"load.sh", curl + "call -X PUT \"$QDRANT_URL/collections/" + plan.name +
                                 "\" -d @collection.json\nfor file in data/points-*.json; do\n"

@@ -15,7 +15,7 @@ namespace marginmerge {
 
 namespace {
 
-constexpr std::size_t top = 10;
+constexpr std::size_t results_kept = 10;
 constexpr std::size_t batch_queries = 32;
 
 std::size_t available_bytes() {
@@ -41,9 +41,9 @@ void best_ten(std::span<const float> scores, std::vector<std::uint32_t>& order) 
         return scores[a] != scores[b] ? scores[a] > scores[b] : a < b;
     };
     for (std::uint32_t i = 0; i < scores.size(); ++i) {
-        if (order.size() == top && scores[i] <= worst) continue;
+        if (order.size() == results_kept && scores[i] <= worst) continue;
         order.insert(std::upper_bound(order.begin(), order.end(), i, better), i);
-        if (order.size() > top) order.pop_back();
+        if (order.size() > results_kept) order.pop_back();
         worst = scores[order.back()];
     }
 }

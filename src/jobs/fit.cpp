@@ -18,7 +18,7 @@ namespace marginmerge {
 
 namespace {
 
-const std::vector<FitPreset>& table() {
+const std::vector<FitPreset>& known_presets() {
     static const std::vector<FitPreset> presets = {
         {"default", "the best measured recipe: vectors fitted to query tokens, checked against fixed ones", "kcenter",
          "farthest", "fitted"},
@@ -102,13 +102,13 @@ nlohmann::json data_provenance(const FitContext& context) {
 
 std::vector<std::pair<std::string, std::string>> fit_presets() {
     std::vector<std::pair<std::string, std::string>> names;
-    for (const auto& preset : table()) names.emplace_back(preset.name, preset.summary);
+    for (const auto& preset : known_presets()) names.emplace_back(preset.name, preset.summary);
     return names;
 }
 
 const FitPreset& fit_preset(const std::string& name) {
     std::string names;
-    for (const auto& preset : table()) {
+    for (const auto& preset : known_presets()) {
         if (preset.name == name) return preset;
         names += (names.empty() ? "" : ", ") + preset.name;
     }
