@@ -46,6 +46,9 @@ void nearest(ConstMatrix v, const PackedRows& centres, std::span<std::int32_t> i
 void add_to_clusters(VectorsView v, std::span<const std::int32_t> cluster, std::span<const float> weight,
                      MutMatrix sums);
 
+/// out[i] = dot(rows[c], v_i) for c = cluster[i], 0 where that is negative. v [n,d] in any storage type, rows [k,d].
+void dot_clusters(VectorsView v, std::span<const std::int32_t> cluster, ConstMatrix rows, std::span<float> out);
+
 /// Inner product of two vectors of length d.
 float dot(const float* a, const float* b, std::size_t d);
 /// out[r] = dot(x, row r) for `count` rows side by side, the same bits.

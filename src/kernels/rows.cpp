@@ -1,4 +1,5 @@
 // Kernels that work on single rows; declared in products.h.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -113,7 +114,9 @@ HWY_INLINE void AddScaledRow(float factor, const float* HWY_RESTRICT x, float* H
 
 void AddScaled(float factor, const float* x, float* y, std::size_t d) { AddScaledRow(factor, x, y, d); }
 
-void AddToClusters(VectorsView v, const std::int32_t* cluster, const float* weight, MutMatrix sums) {
+/// Calls f(row number, its floats) for every row that has a cluster.
+template <class F>
+HWY_INLINE void ForClustered(VectorsView v, const std::int32_t* cluster, const F& f) {
     const std::size_t d = v.dim;
     float* converted = v.type == ScalarType::f32 ? nullptr : scratch_floats<1>(d);
     for (std::size_t i = 0; i < v.rows; ++i) {
@@ -125,8 +128,21 @@ void AddToClusters(VectorsView v, const std::int32_t* cluster, const float* weig
             case ScalarType::f16: ToFloats<ScalarType::f16>(stored.data, d, converted); break;
             case ScalarType::bf16: ToFloats<ScalarType::bf16>(stored.data, d, converted); break;
         }
-        AddScaledRow(weight[i], row, sums.row(static_cast<std::size_t>(cluster[i])), d);
+        f(i, row);
     }
+}
+
+void AddToClusters(VectorsView v, const std::int32_t* cluster, const float* weight, MutMatrix sums) {
+    ForClustered(v, cluster, [&](std::size_t i, const float* row) HWY_ATTR {
+        AddScaledRow(weight[i], row, sums.row(static_cast<std::size_t>(cluster[i])), v.dim);
+    });
+}
+
+void DotClusters(VectorsView v, const std::int32_t* cluster, ConstMatrix rows, float* out) {
+    std::fill_n(out, v.rows, 0.0f);
+    ForClustered(v, cluster, [&](std::size_t i, const float* row) HWY_ATTR {
+        Dots<1>(rows.row(static_cast<std::size_t>(cluster[i])), row, v.dim, out + i);
+    });
 }
 
 void NormaliseRows(MutMatrix m) {
@@ -153,6 +169,7 @@ HWY_EXPORT(Dot);
 HWY_EXPORT(DotRows);
 HWY_EXPORT(AddScaled);
 HWY_EXPORT(AddToClusters);
+HWY_EXPORT(DotClusters);
 HWY_EXPORT(NormaliseRows);
 
 float dot(const float* a, const float* b, std::size_t d) { return MARGINMERGE_DISPATCH(Dot)(a, b, d); }
@@ -168,6 +185,10 @@ void add_scaled(float factor, const float* x, float* y, std::size_t d) {
 void add_to_clusters(VectorsView v, std::span<const std::int32_t> cluster, std::span<const float> weight,
                      MutMatrix sums) {
     MARGINMERGE_DISPATCH(AddToClusters)(v, cluster.data(), weight.data(), sums);
+}
+
+void dot_clusters(VectorsView v, std::span<const std::int32_t> cluster, ConstMatrix rows, std::span<float> out) {
+    MARGINMERGE_DISPATCH(DotClusters)(v, cluster.data(), rows, out.data());
 }
 
 void normalise_rows(MutMatrix m) { MARGINMERGE_DISPATCH(NormaliseRows)(m); }

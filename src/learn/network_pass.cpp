@@ -4,9 +4,6 @@
 #define HWY_TARGET_INCLUDE "learn/network_pass.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-// clang-format off
-#include <hwy/contrib/math/math-inl.h>
-// clang-format on
 
 HWY_BEFORE_NAMESPACE();
 namespace marginmerge {
@@ -18,24 +15,70 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Tag = hn::CappedTag<float, patch_block>;
 using Vec = hn::Vec<Tag>;
 
-// gelu(x) = x Phi(x) and its slope Phi(x) + x phi(x). Phi comes from the complementary error
+// Functions of N vectors, one operation after the other for all of them: a single chain of operations would leave the
+// processor waiting for each result.
+constexpr std::size_t chains = 4;
+using Vecs = Vec[chains];
+
+template <class F>
+HWY_INLINE void each(const F& f) {
+    HWY_UNROLL(4)
+    for (std::size_t i = 0; i < chains; ++i) f(i);
+}
+
+// p = (...(c[0] x + c[1]) x + ...) x + c[last].
+template <std::size_t N>
+HWY_INLINE void polynomial(const float (&c)[N], const Vecs& x, Vecs& p) {
+    const Tag d;
+    each([&](std::size_t i) HWY_ATTR { p[i] = hn::MulAdd(hn::Set(d, c[0]), x[i], hn::Set(d, c[1])); });
+    HWY_UNROLL(8)
+    for (std::size_t k = 2; k < N; ++k) {
+        const Vec constant = hn::Set(d, c[k]);
+        each([&](std::size_t i) HWY_ATTR { p[i] = hn::MulAdd(p[i], x[i], constant); });
+    }
+}
+
+// exp(-x^2/2) with an absolute error below 1e-7. It is 2^y for a y that is never positive, which needs less care than a
+// general exponential: y = k + f with k whole, a polynomial for 2^f, and k goes straight into the exponent.
+HWY_INLINE void bell(const Vecs& x, Vecs& e) {
+    const Tag d;
+    const hn::RebindToSigned<Tag> di;
+    constexpr float power[] = {1.5345811e-4F, 1.3399931e-3F, 9.6184891e-3F, 5.5503286e-2F,
+                               2.4022646e-1F, 6.9314718e-1F, 1.0F};
+    // Adding 1.5 * 2^23 leaves the whole number in the low bits.
+    const Vec shift = hn::Set(d, 12582912.0F);
+    Vecs y, shifted;
+    each([&](std::size_t i) HWY_ATTR {
+        y[i] = hn::Max(hn::Mul(hn::Mul(x[i], x[i]), hn::Set(d, -0.72134752F)), hn::Set(d, -126.0F));
+        shifted[i] = hn::Add(y[i], shift);
+        y[i] = hn::Sub(y[i], hn::Sub(shifted[i], shift));
+    });
+    polynomial(power, y, e);
+    each([&](std::size_t i) HWY_ATTR {
+        e[i] = hn::BitCast(d, hn::Add(hn::BitCast(di, e[i]), hn::ShiftLeft<23>(hn::BitCast(di, shifted[i]))));
+    });
+}
+
+// gelu(x) = x Phi(x) and, where asked for, its slope Phi(x) + x phi(x). Phi comes from the complementary error
 // function as a polynomial in t = 1/(1 + p|x|/sqrt 2) times exp(-x^2/2) (Abramowitz and Stegun
 // 7.1.26, absolute error below 1.5e-7), which shares its exponential with phi.
-HWY_INLINE Vec gelu(Tag d, Vec x, Vec& slope) {
+template <bool with_slope>
+HWY_INLINE void gelu(const Vecs& x, Vecs& value, Vecs& slope) {
+    const Tag d;
+    constexpr float tails[] = {0.5F * 1.061405429F, 0.5F * -1.453152027F, 0.5F * 1.421413741F, 0.5F * -0.284496736F,
+                               0.5F * 0.254829592F};
     const Vec one = hn::Set(d, 1.0F);
-    const Vec half = hn::Set(d, 0.5F);
-    const Vec size = hn::Abs(x);
-    const Vec e = hn::Exp(d, hn::Mul(hn::Mul(x, x), hn::Set(d, -0.5F)));
-    const Vec t = hn::Div(one, hn::MulAdd(size, hn::Set(d, 0.3275911F * 0.70710678F), one));
-    Vec c = hn::Set(d, 1.061405429F);
-    c = hn::MulAdd(c, t, hn::Set(d, -1.453152027F));
-    c = hn::MulAdd(c, t, hn::Set(d, 1.421413741F));
-    c = hn::MulAdd(c, t, hn::Set(d, -0.284496736F));
-    c = hn::MulAdd(c, t, hn::Set(d, 0.254829592F));
-    const Vec tail = hn::Mul(half, hn::Mul(hn::Mul(c, t), e));  // 1 - Phi(|x|)
-    const Vec phi_cdf = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(one, tail));
-    slope = hn::MulAdd(x, hn::Mul(e, hn::Set(d, 0.39894228F)), phi_cdf);
-    return hn::Mul(x, phi_cdf);
+    Vecs e, t, tail;
+    bell(x, e);
+    each([&](std::size_t i)
+             HWY_ATTR { t[i] = hn::Div(one, hn::MulAdd(hn::Abs(x[i]), hn::Set(d, 0.3275911F * 0.70710678F), one)); });
+    polynomial(tails, t, tail);
+    each([&](std::size_t i) HWY_ATTR {
+        tail[i] = hn::Mul(tail[i], hn::Mul(t[i], e[i]));  // 1 - Phi(|x|)
+        const Vec below = hn::IfThenElse(hn::Lt(x[i], hn::Zero(d)), tail[i], hn::Sub(one, tail[i]));
+        if constexpr (with_slope) slope[i] = hn::MulAdd(x[i], hn::Mul(e[i], hn::Set(d, 0.39894228F)), below);
+        value[i] = hn::Mul(x[i], below);
+    });
 }
 
 // A block of patches is `across` vectors; units are worked on a few at a time, so that loads are shared and sums do
@@ -45,11 +88,12 @@ constexpr std::size_t across = patch_block / vector_lanes;
 constexpr std::size_t units_together = HWY_MAX(std::size_t{1}, 8 / across);
 
 // Units first .. first+units_together of a layer over one block: a = gelu(bias + w x), inputs [inputs][stride].
-// `slopes` may be null.
+template <bool with_slopes>
 HWY_INLINE void layer_units(const float* HWY_RESTRICT weight, const float* HWY_RESTRICT bias, std::size_t first,
                             std::size_t inputs, const float* HWY_RESTRICT x, std::size_t stride,
                             float* HWY_RESTRICT out, float* HWY_RESTRICT slopes, std::size_t out_stride) {
     const Tag d;
+    static_assert(units_together * across % chains == 0);
     Vec z[units_together][across];
     HWY_UNROLL(8)
     for (std::size_t u = 0; u < units_together; ++u) {
@@ -67,39 +111,52 @@ HWY_INLINE void layer_units(const float* HWY_RESTRICT weight, const float* HWY_R
             for (std::size_t v = 0; v < across; ++v) z[u][v] = hn::MulAdd(w, value[v], z[u][v]);
         }
     }
-    for (std::size_t u = 0; u < units_together; ++u) {
-        for (std::size_t v = 0; v < across; ++v) {
-            const std::size_t at = (first + u) * out_stride + v * vector_lanes;
-            Vec slope;
-            hn::StoreU(gelu(d, z[u][v], slope), d, out + at);
-            if (slopes != nullptr) hn::StoreU(slope, d, slopes + at);
-        }
+    HWY_UNROLL(16)
+    for (std::size_t done = 0; done < units_together * across; done += chains) {
+        Vecs x, value, slope;
+        each([&](std::size_t i) HWY_ATTR { x[i] = z[(done + i) / across][(done + i) % across]; });
+        gelu<with_slopes>(x, value, slope);
+        each([&](std::size_t i) HWY_ATTR {
+            const std::size_t at = (first + (done + i) / across) * out_stride + (done + i) % across * vector_lanes;
+            hn::StoreU(value[i], d, out + at);
+            if constexpr (with_slopes) hn::StoreU(slope[i], d, slopes + at);
+        });
     }
 }
 
-void forward(const Network& network, ConstMatrix features, NetworkTrace* trace, float* out) {
+// With or without what backward needs, which then goes to `trace`.
+template <bool traced>
+HWY_INLINE void forward_blocks(const Network& network, ConstMatrix features, NetworkTrace* trace, float* out) {
     const Tag d;
     const float* theta = network.parameters.data();
     const std::size_t padded = features.cols;
     HWY_ALIGN float own_a1[hidden_1 * patch_block];
     HWY_ALIGN float own_a2[hidden_2 * patch_block];
-    const std::size_t stride = trace != nullptr ? padded : patch_block;
+    const std::size_t stride = traced ? padded : patch_block;
     for (std::size_t at = 0; at < padded; at += patch_block) {
-        float* a1 = trace != nullptr ? trace->a1.data() + at : own_a1;
-        float* a2 = trace != nullptr ? trace->a2.data() + at : own_a2;
-        float* slope1 = trace != nullptr ? trace->slope1.data() + at : nullptr;
-        float* slope2 = trace != nullptr ? trace->slope2.data() + at : nullptr;
+        float* a1 = traced ? trace->a1.data() + at : own_a1;
+        float* a2 = traced ? trace->a2.data() + at : own_a2;
+        float* slope1 = traced ? trace->slope1.data() + at : nullptr;
+        float* slope2 = traced ? trace->slope2.data() + at : nullptr;
         for (std::size_t o = 0; o < hidden_1; o += units_together)
-            layer_units(theta + Network::w1, theta + Network::b1, o, feature_count, features.data + at, padded, a1,
-                        slope1, stride);
+            layer_units<traced>(theta + Network::w1, theta + Network::b1, o, feature_count, features.data + at, padded,
+                                a1, slope1, stride);
         for (std::size_t o = 0; o < hidden_2; o += units_together)
-            layer_units(theta + Network::w2, theta + Network::b2, o, hidden_1, a1, stride, a2, slope2, stride);
+            layer_units<traced>(theta + Network::w2, theta + Network::b2, o, hidden_1, a1, stride, a2, slope2, stride);
         for (std::size_t v = 0; v < patch_block; v += vector_lanes) {
             Vec h = hn::Set(d, theta[Network::b3]);
             for (std::size_t o = 0; o < hidden_2; ++o)
                 h = hn::MulAdd(hn::Set(d, theta[Network::w3 + o]), hn::LoadU(d, a2 + o * stride + v), h);
             hn::StoreU(h, d, out + at + v);
         }
+    }
+}
+
+void forward(const Network& network, ConstMatrix features, NetworkTrace* trace, float* out) {
+    if (trace != nullptr) {
+        forward_blocks<true>(network, features, trace, out);
+    } else {
+        forward_blocks<false>(network, features, trace, out);
     }
 }
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/convert.h"
+#include "kernels/elementwise.h"
 #include "kernels/products.h"
 
 namespace marginmerge {
@@ -13,7 +13,7 @@ namespace {
 
 constexpr double entropy_floor = 0.2;
 constexpr double anchor_share = 0.25;
-constexpr double entropy_epsilon = 1e-8;
+constexpr float entropy_epsilon = 1e-8F;
 constexpr float smallest_norm = 1e-12F;
 
 }  // namespace
@@ -40,10 +40,6 @@ void PagePass::forward(const TrainingPage& page, const Parameters& parameters, d
     parameters_ = &parameters;
     clip_ = static_cast<float>(clip);
     const std::size_t n = page.patches(), k = page.clusters(), d = page.vectors.dim;
-    if (keep_trace) {
-        vectors_.reshape(n, d);
-        to_float(page.vectors, vectors_.data());
-    }
     raw_.resize(page.features.cols());
     network_forward(parameters.network, page.features, keep_trace ? &trace_ : nullptr, raw_);
 
@@ -56,18 +52,17 @@ void PagePass::forward(const TrainingPage& page, const Parameters& parameters, d
         float& high = highest[static_cast<std::size_t>(page.assign[i])];
         high = std::max(high, alpha_[i]);
     }
+    for (std::size_t i = 0; i < n; ++i) alpha_[i] -= highest[static_cast<std::size_t>(page.assign[i])];
+    exp_of(alpha_, alpha_);
     std::vector<double> total(k, 0.0);
-    for (std::size_t i = 0; i < n; ++i) {
-        const auto c = static_cast<std::size_t>(page.assign[i]);
-        alpha_[i] = std::exp(alpha_[i] - highest[c]);
-        total[c] += alpha_[i];
-    }
-    for (std::size_t i = 0; i < n; ++i) {
-        alpha_[i] = static_cast<float>(alpha_[i] / total[static_cast<std::size_t>(page.assign[i])]);
-    }
+    for (std::size_t i = 0; i < n; ++i) total[static_cast<std::size_t>(page.assign[i])] += alpha_[i];
+    for (double& sum : total) sum = 1.0 / sum;
+    for (std::size_t i = 0; i < n; ++i)
+        alpha_[i] *= static_cast<float>(total[static_cast<std::size_t>(page.assign[i])]);
+    if (keep_trace) measure_entropies();
     means_.reshape(k, d);
     std::fill_n(means_.data(), means_.size(), 0.0F);
-    add_to_clusters(keep_trace ? VectorsView(vectors_) : page.vectors, page.assign, alpha_, means_);
+    add_to_clusters(page.vectors, page.assign, alpha_, means_);
     norms_.resize(k);
     representatives_.reshape(k, d);
     const float gamma = parameters.base[2];
@@ -93,23 +88,19 @@ double PagePass::squared_residuals() const {
     return sum;
 }
 
-namespace {
-
-// E_c = -sum alpha log(alpha + 1e-8) / log(max(|C_c|, 2)) for every cluster.
-std::vector<double> entropies(const TrainingPage& page, std::span<const float> alpha) {
-    std::vector<double> e(page.clusters(), 0.0);
-    for (std::size_t i = 0; i < alpha.size(); ++i) {
-        e[static_cast<std::size_t>(page.assign[i])] -= alpha[i] * std::log(alpha[i] + entropy_epsilon);
-    }
-    for (std::size_t c = 0; c < e.size(); ++c) e[c] /= std::log(std::max(page.cluster_size[c], 2));
-    return e;
+void PagePass::measure_entropies() {
+    log_alpha_.resize(alpha_.size());
+    for (std::size_t i = 0; i < alpha_.size(); ++i) log_alpha_[i] = alpha_[i] + entropy_epsilon;
+    log_of(log_alpha_, log_alpha_);
+    entropies_.assign(page_->clusters(), 0.0);
+    for (std::size_t i = 0; i < alpha_.size(); ++i)
+        entropies_[static_cast<std::size_t>(page_->assign[i])] -= static_cast<double>(alpha_[i]) * log_alpha_[i];
+    for (std::size_t c = 0; c < entropies_.size(); ++c) entropies_[c] /= std::log(std::max(page_->cluster_size[c], 2));
 }
-
-}  // namespace
 
 double PagePass::entropy_penalty() const {
     double sum = 0;
-    for (const double e : entropies(*page_, alpha_)) sum += std::pow(std::max(0.0, entropy_floor - e), 2);
+    for (const double e : entropies_) sum += std::pow(std::max(0.0, entropy_floor - e), 2);
     return sum / static_cast<double>(page_->clusters());
 }
 
@@ -151,20 +142,19 @@ void PagePass::backward(const PreparedQuery& query, double d_score, const PageTe
     }
     gradient[Parameters::norm_power] += static_cast<float>(d_gamma);
 
-    std::vector<double> d_alpha(n, 0.0);
-    for (std::size_t i = 0; i < n; ++i) {
-        const auto c = static_cast<std::size_t>(page.assign[i]);
-        if (touched[c]) d_alpha[i] = dot(d_means.row(c), vectors_.row(i), d);
-    }
+    std::vector<std::int32_t> moved(page.assign);  // patches of clusters that no token chose have no share in the score
+    for (auto& c : moved) c = touched[static_cast<std::size_t>(c)] ? c : -1;
+    std::vector<float> by_score(n);
+    dot_clusters(page.vectors, moved, d_means, by_score);
+    std::vector<double> d_alpha(by_score.begin(), by_score.end());
     if (scales.entropy != 0) {
-        const std::vector<double> e = entropies(page, alpha_);
         for (std::size_t i = 0; i < n; ++i) {
             const auto c = static_cast<std::size_t>(page.assign[i]);
-            if (e[c] >= entropy_floor) continue;
+            if (entropies_[c] >= entropy_floor) continue;
             const double a = alpha_[i];
-            const double d_entropy = -(std::log(a + entropy_epsilon) + a / (a + entropy_epsilon)) /
-                                     std::log(std::max(page.cluster_size[c], 2));
-            d_alpha[i] += scales.entropy * -2 * (entropy_floor - e[c]) * d_entropy / static_cast<double>(k);
+            const double d_entropy =
+                -(log_alpha_[i] + a / (a + entropy_epsilon)) / std::log(std::max(page.cluster_size[c], 2));
+            d_alpha[i] += scales.entropy * -2 * (entropy_floor - entropies_[c]) * d_entropy / static_cast<double>(k);
         }
     }
     if (scales.anchor != 0) {

@@ -68,7 +68,7 @@ public:
 
     ConstMatrix representatives() const { return representatives_.view(); }
     double squared_residuals() const;  ///< sum of h_i^2
-    double entropy_penalty() const;    ///< mean over clusters of max(0, 0.2 - E_c)^2
+    double entropy_penalty() const;    ///< mean over clusters of max(0, 0.2 - E_c)^2; after a forward with a trace
     double anchor_penalty() const;     ///< mean over clusters of max(0, 0.25/|C_c| - alpha_a)^2
 
     /// Adds to `gradient` the derivative of
@@ -76,15 +76,18 @@ public:
     void backward(const PreparedQuery& query, double d_score, const PageTerms& scales, std::span<float> gradient);
 
 private:
+    void measure_entropies();
+
     const TrainingPage* page_ = nullptr;
     const Parameters* parameters_ = nullptr;
     float clip_ = 5;
-    Matrix vectors_;  ///< V as float, [n,d]; only with a trace
     NetworkTrace trace_;
     std::vector<float> raw_;  ///< network output before clipping, [padded n]
     std::vector<float> h_;    ///< clipped
     std::vector<float> alpha_;
-    Matrix means_;  ///< sum alpha v, [k,d]
+    std::vector<float> log_alpha_;   ///< log(alpha_i + 1e-8); only with a trace, like the next
+    std::vector<double> entropies_;  ///< E_c = -sum alpha log(alpha + 1e-8) / log(max(|C_c|, 2)) of every cluster
+    Matrix means_;                   ///< sum alpha v, [k,d]
     std::vector<float> norms_;
     Matrix representatives_;
     std::vector<float> best_;

@@ -125,6 +125,14 @@ TEST_P(Products, ClusterSums) {
             add_to_clusters(to_float(stored), cluster, weight, from_floats);
             for (std::size_t e = 0; e < expected.size(); ++e)
                 ASSERT_EQ(from_stored.flat()[e], from_floats.flat()[e]) << to_string(type) << " d " << d;
+            std::vector<float> products(v.rows());
+            dot_clusters(stored, cluster, sums, products);
+            const Matrix floats = to_float(stored);
+            for (std::size_t i = 0; i < v.rows(); ++i) {
+                const float whole =
+                    cluster[i] < 0 ? 0.0f : dot(sums.row(static_cast<std::size_t>(cluster[i])), floats.row(i), d);
+                ASSERT_EQ(products[i], whole) << to_string(type) << " d " << d << " row " << i;
+            }
         }
     }
 }
