@@ -35,15 +35,6 @@ constexpr std::size_t segments_for(std::size_t d) { return (d + segment_numbers 
 /// How much larger than computed a norm over d numbers may be.
 double inflation(std::size_t d) { return 1 + static_cast<double>(d + 8) * 0x1p-23; }
 
-/// A page as the kernel sees it.
-struct CodedPage {
-    std::uint8_t* codes = nullptr;  ///< [rows][words * 4]
-    float scale = 0;
-    double norm = 0;   ///< the largest of a row
-    double error = 0;  ///< the largest of a row's rounding
-    bool finite = true;
-};
-
 }  // namespace
 }  // namespace marginmerge
 #endif
@@ -220,7 +211,7 @@ HWY_INLINE float CodeRow(const float* HWY_RESTRICT row, std::size_t d, float sca
     return sum;
 }
 
-void CodePage(VectorsView page, CodedPage& out) {
+void CodePage(VectorsView page, UpperPage& out) {
     const std::size_t d = page.dim, stride = words_for(d) * 4;
     const float* rows = static_cast<const float*>(page.data);
     if (page.type != ScalarType::f32) {
@@ -258,11 +249,12 @@ void CodePage(VectorsView page, CodedPage& out) {
     out.error = std::sqrt(static_cast<double>(worst)) * inflation(d) + smallest_error;
 }
 
-/// codes [tokens][d], in order; see UpperBoundBatch::Packed.
-void PackUpper(const std::int8_t* codes, std::size_t tokens, std::size_t d, UpperBoundBatch::Packed& packed) {
+/// codes [tokens][d], in order; see UpperTokens::Packed.
+void PackUpper(const std::int8_t* codes, std::size_t tokens, std::size_t d, UpperTokens::Packed& packed) {
     constexpr std::size_t width = upper_vectors * Lanes();
     const std::size_t words = words_for(d), segments = segments_for(d);
     packed.padded = (tokens + width - 1) / width * width;
+    packed.width = width;
     packed.layout = HWY_TARGET;
     packed.lanes = AlignedArray<std::int32_t>(packed.padded * words);
     packed.start = AlignedArray<std::int32_t>(packed.padded * segments);
@@ -286,19 +278,19 @@ void PackUpper(const std::int8_t* codes, std::size_t tokens, std::size_t d, Uppe
     }
 }
 
-/// best[token] = max over the page's rows of u'.v' in units of the scales; best has `padded` numbers.
-void ScanUpper(const UpperBoundBatch::Packed& packed, const CodedPage& page, std::size_t rows, std::size_t d,
+/// best[token] = max over the page's rows of u'.v' in units of the scales, for the first `padded` tokens, whole panels.
+void ScanUpper(const UpperTokens::Packed& packed, std::size_t padded, const UpperPage& page,
                std::int32_t* HWY_RESTRICT best) {
     if (packed.layout != HWY_TARGET) fail(ErrorCode::internal, "queries prepared for another kernel level");
     constexpr std::size_t width = upper_vectors * Lanes();
-    const std::size_t words = words_for(d), segments = segments_for(d);
-    std::fill_n(best, packed.padded, std::numeric_limits<std::int32_t>::min());
+    const std::size_t rows = page.rows, words = words_for(page.dim), segments = segments_for(page.dim);
+    std::fill_n(best, padded, std::numeric_limits<std::int32_t>::min());
     // Rows of a block stay in the first-level cache beside a panel.
     const std::size_t block = upper_rows * std::max<std::size_t>(1, 24576 / (upper_rows * words * 4));
     const auto* numbers = reinterpret_cast<const std::int32_t*>(page.codes);
     for (std::size_t first = 0; first < rows; first += block) {
         const std::size_t n = std::min(block, rows - first);
-        for (std::size_t p = 0; p * width < packed.padded; ++p) {
+        for (std::size_t p = 0; p * width < padded; ++p) {
             const std::int32_t* panel = packed.lanes.data() + p * words * width;
             const std::int32_t* start = packed.start.data() + p * segments * width;
             const std::int32_t* row = numbers + first * words;
@@ -325,72 +317,111 @@ HWY_EXPORT(CodePage);
 HWY_EXPORT(PackUpper);
 HWY_EXPORT(ScanUpper);
 
-UpperBoundBatch::UpperBoundBatch(std::span<const PreparedQuery* const> queries) : begins_{0} {
-    for (const PreparedQuery* query : queries) {
-        if (query->tokens() > 0) dim_ = query->dim();
-        begins_.push_back(begins_.back() + static_cast<std::uint32_t>(query->tokens()));
-    }
-    std::vector<std::int8_t> codes(begins_.back() * dim_);
-    for (std::size_t q = 0; q < queries.size(); ++q) {
-        Totals totals;
-        for (std::size_t t = 0; t < queries[q]->tokens(); ++t) {
-            const float* u = queries[q]->rows().row(t);
-            std::int8_t* code = codes.data() + (begins_[q] + t) * dim_;
-            double square = 0, most = 0, part = 0;
-            float pair = 0;  // two products are added before they reach 16 bits, with saturation
-            for (std::size_t j = 0; j < dim_; ++j) {
-                if (j % segment_numbers == 0) part = 0;
-                square += static_cast<double>(u[j]) * u[j];
-                part += static_cast<double>(u[j]) * u[j];
-                most = std::max(most, part);
-                if (j % 2 == 0) pair = std::max(pair, std::abs(u[j]) + (j + 1 < dim_ ? std::abs(u[j + 1]) : 0.0f));
-            }
-            double error = square;
-            float scale = std::max(static_cast<float>(std::sqrt(most)) / segment_norm, pair / largest_code);
-            if (square < static_cast<double>(largest_square) && scale >= smallest_scale) {
-                error = 0;
-                for (std::size_t j = 0; j < dim_; ++j) {
-                    code[j] = static_cast<std::int8_t>(std::nearbyint(u[j] / scale));
-                    const double rest = u[j] - static_cast<double>(scale) * code[j];
-                    error += rest * rest;
-                }
-            } else {
-                scale = 0;
-                if (!(square < static_cast<double>(largest_square)))
-                    square = error = std::numeric_limits<double>::infinity();
-            }
-            scales_.push_back(scale);
-            totals.norm += std::sqrt(square) * inflation(dim_) + smallest_error;
-            totals.error += std::sqrt(error) * inflation(dim_) + smallest_error;
+UpperTokens::UpperTokens(ConstMatrix tokens) {
+    const std::size_t d = tokens.cols;
+    std::vector<std::int8_t> codes(tokens.rows * d);
+    for (std::size_t t = 0; t < tokens.rows; ++t) {
+        const float* u = tokens.row(t);
+        std::int8_t* code = codes.data() + t * d;
+        double square = 0, most = 0, part = 0;
+        float pair = 0;  // two products are added before they reach 16 bits, with saturation
+        for (std::size_t j = 0; j < d; ++j) {
+            if (j % segment_numbers == 0) part = 0;
+            square += static_cast<double>(u[j]) * u[j];
+            part += static_cast<double>(u[j]) * u[j];
+            most = std::max(most, part);
+            if (j % 2 == 0) pair = std::max(pair, std::abs(u[j]) + (j + 1 < d ? std::abs(u[j + 1]) : 0.0f));
         }
-        totals_.push_back(totals);
+        double error = square;
+        float scale = std::max(static_cast<float>(std::sqrt(most)) / segment_norm, pair / largest_code);
+        if (square < static_cast<double>(largest_square) && scale >= smallest_scale) {
+            error = 0;
+            for (std::size_t j = 0; j < d; ++j) {
+                code[j] = static_cast<std::int8_t>(std::nearbyint(u[j] / scale));
+                const double rest = u[j] - static_cast<double>(scale) * code[j];
+                error += rest * rest;
+            }
+        } else {
+            scale = 0;
+            if (!(square < static_cast<double>(largest_square)))
+                square = error = std::numeric_limits<double>::infinity();
+        }
+        tokens_.push_back({scale, std::sqrt(square) * inflation(d) + smallest_error,
+                           std::sqrt(error) * inflation(d) + smallest_error});
     }
-    MARGINMERGE_DISPATCH(PackUpper)(codes.data(), begins_.back(), dim_, packed_);
+    MARGINMERGE_DISPATCH(PackUpper)(codes.data(), tokens.rows, d, packed_);
 }
 
-void upper_bounds(const UpperBoundBatch& batch, VectorsView page, std::span<float> out) {
-    const std::size_t queries = batch.queries();
-    if (page.rows == 0) {
-        std::fill_n(out.begin(), queries, -std::numeric_limits<float>::infinity());
+UpperPage::UpperPage(VectorsView page) : rows(page.rows), dim(page.dim) {
+    if (rows > 0) MARGINMERGE_DISPATCH(CodePage)(page, *this);
+}
+
+namespace {
+
+/// The lanes of these tokens side by side, in space that a thread keeps from call to call.
+const UpperTokens::Packed& gather(const UpperTokens::Packed& from, std::span<const TokenRange> ranges,
+                                  std::size_t count, std::size_t d) {
+    thread_local UpperTokens::Packed to;
+    const std::size_t width = from.width, words = words_for(d), segments = segments_for(d);
+    to.width = width;
+    to.layout = from.layout;
+    to.padded = (count + width - 1) / width * width;
+    if (to.lanes.size() < to.padded * words) to.lanes = AlignedArray<std::int32_t>(2 * to.padded * words);
+    if (to.start.size() < to.padded * segments) to.start = AlignedArray<std::int32_t>(2 * to.padded * segments);
+    // Runs are short: eight lanes at a time, also beyond the run, where tokens that follow write again.
+    constexpr std::size_t block = 8;
+    const auto copy = [width](const AlignedArray<std::int32_t>& a, std::size_t t, AlignedArray<std::int32_t>& b,
+                              std::size_t k, std::size_t run, std::size_t rows) {
+        const std::int32_t* p = a.data() + t / width * rows * width + t % width;
+        std::int32_t* q = b.data() + k / width * rows * width + k % width;
+        const bool space = k % width + (run + block - 1) / block * block <= width;
+        for (std::size_t r = 0; r < rows; ++r, p += width, q += width) {
+            if (space) {
+                for (std::size_t i = 0; i < run; i += block) std::memcpy(q + i, p + i, block * sizeof(*p));
+            } else {
+                for (std::size_t i = 0; i < run; ++i) q[i] = p[i];
+            }
+        }
+    };
+    std::size_t k = 0;
+    for (const TokenRange& range : ranges) {
+        for (std::size_t t = range.begin; t < range.end;) {
+            const std::size_t run = std::min({range.end - t, width - t % width, width - k % width});
+            copy(from.lanes, t, to.lanes, k, run, words);
+            copy(from.start, t, to.start, k, run, segments);
+            t += run;
+            k += run;
+        }
+    }
+    return to;  // lanes beyond the last token hold anything; nobody reads what they give
+}
+
+}  // namespace
+
+void token_bounds(const UpperTokens& tokens, const UpperPage& page, std::span<const TokenRange> ranges,
+                  std::span<float> out) {
+    std::size_t count = 0;
+    for (const TokenRange& range : ranges) count += range.end - range.begin;
+    if (count == 0) return;
+    if (page.rows == 0 || !page.finite) {
+        constexpr float infinity = std::numeric_limits<float>::infinity();
+        std::fill_n(out.begin(), count, page.rows == 0 ? -infinity : infinity);
         return;
     }
-    CodedPage coded;
-    MARGINMERGE_DISPATCH(CodePage)(page, coded);
-    if (!coded.finite) {
-        std::fill_n(out.begin(), queries, std::numeric_limits<float>::infinity());
-        return;
-    }
-    auto* best = reinterpret_cast<std::int32_t*>(scratch_floats<0>(batch.packed().padded));
-    MARGINMERGE_DISPATCH(ScanUpper)(batch.packed(), coded, page.rows, page.dim, best);
-    const auto begins = batch.begins();
-    for (std::size_t q = 0; q < queries; ++q) {
-        double sum = 0;
-        for (std::size_t t = begins[q]; t < begins[q + 1]; ++t) sum += static_cast<double>(batch.scales()[t]) * best[t];
-        const auto& of = batch.totals()[q];
-        // The scores' own rounding: d products and additions for an inner product, one addition for each token.
-        const auto steps = static_cast<double>(2 * page.dim + begins[q + 1] - begins[q] + 16);
-        out[q] = static_cast<float>(coded.scale * sum + of.error * (coded.norm + coded.error) + of.norm * coded.error +
-                                    steps * 0x1p-23 * of.norm * coded.norm);
+    const bool in_place = ranges.size() == 1 && ranges.front().begin == 0;
+    const auto& packed = in_place ? tokens.packed() : gather(tokens.packed(), ranges, count, page.dim);
+    const std::size_t padded = (count + packed.width - 1) / packed.width * packed.width;
+    auto* best = reinterpret_cast<std::int32_t*>(scratch_floats<0>(padded));
+    MARGINMERGE_DISPATCH(ScanUpper)(packed, padded, page, best);
+    // What the score itself loses: d products and additions, and the rounding of what is returned here.
+    const double lost = static_cast<double>(2 * page.dim + 16) * 0x1p-23 * page.norm;
+    std::size_t k = 0;
+    for (const TokenRange& range : ranges) {
+        for (std::size_t t = range.begin; t < range.end; ++t, ++k) {
+            const UpperTokens::Token& u = tokens[t];
+            out[k] = static_cast<float>(static_cast<double>(page.scale) * u.scale * best[k] +
+                                        u.error * (page.norm + page.error) + u.norm * (page.error + lost));
+        }
     }
 }
 

@@ -9,54 +9,68 @@
 
 namespace marginmerge {
 
-// Upper bounds of MaxSim scores for many queries, several times as fast as the scores. Whoever wants the best few of
+// Upper bounds of what query tokens find on a page, several times as fast as the scores. Whoever wants the best few of
 // many documents scores exactly only those whose bound reaches the best found so far; nothing is lost by that.
 //
 // Tokens and vectors are rounded to bytes, u ~ u' and v ~ v', and u'.v' is summed in integers. Because
-// u.v = u'.v' + (u-u').v' + u.(v-v'), a score is at most
-//   sum_t max_j u'_t.v'_j + sum_t |u_t-u'_t| max_j |v'_j| + sum_t |u_t| max_j |v_j-v'_j| + what floats lose,
-// where the norms are those of the actual rounding errors: about 0.04 |u||v| a token at d = 128.
+// u.v = u'.v' + (u-u').v' + u.(v-v'), a token's best response max_j u.v_j is at most
+//   max_j u'.v'_j + |u-u'| max_j |v'_j| + |u| max_j |v_j-v'_j| + what floats lose,
+// where the norms are those of the actual rounding errors: about 0.04 |u||v| at d = 128.
 //
 // A page has one scale, so maxima are taken of integers. Sums are kept in 16 bits that may wrap on the way: scales
 // are such that codes of 128 numbers have a norm of at most 181, so that what comes out at the end is below 2^15 by
 // the inequality of Cauchy and Schwarz. Every level gives the same bits.
 
-/// Queries coded for upper_bounds.
-class UpperBoundBatch {
+/// Tokens coded for token_bounds, numbered as given.
+class UpperTokens {
 public:
-    explicit UpperBoundBatch(std::span<const PreparedQuery* const> queries);
-    std::size_t queries() const { return begins_.size() - 1; }
-    std::size_t dim() const { return dim_; }
+    explicit UpperTokens(ConstMatrix tokens);
+    std::size_t size() const { return tokens_.size(); }
 
     /// What the kernel of one level works with.
     struct Packed {
         AlignedArray<std::int32_t> lanes;  ///< [panel][word][lane], four codes a word
         AlignedArray<std::int32_t> start;  ///< [panel][segment][lane]: what sums begin with
         std::size_t padded = 0;            ///< tokens padded to whole panels
+        std::size_t width = 0;             ///< lanes of a panel
         std::int64_t layout = 0;
     };
     const Packed& packed() const { return packed_; }
 
-    /// Totals over the tokens of a query.
-    struct Totals {
-        double norm = 0;   ///< sum of |u|
-        double error = 0;  ///< sum of |u-u'|
+    struct Token {
+        float scale = 0;
+        double norm = 0;   ///< |u|, rounded up
+        double error = 0;  ///< |u-u'|, rounded up
     };
-    std::span<const Totals> totals() const { return totals_; }
-    std::span<const float> scales() const { return scales_; }
-    /// First token of each query, and the number of tokens at the end.
-    std::span<const std::uint32_t> begins() const { return begins_; }
+    const Token& operator[](std::size_t t) const { return tokens_[t]; }
 
 private:
-    std::size_t dim_ = 0;
-    std::vector<std::uint32_t> begins_;
-    std::vector<float> scales_;  ///< of each token
-    std::vector<Totals> totals_;
+    std::vector<Token> tokens_;
     Packed packed_;
 };
 
-/// out[q] >= maxsim(query q, page) for every query; infinite where a number is not finite. A page without
-/// vectors gives -infinity, as there.
-void upper_bounds(const UpperBoundBatch& batch, VectorsView page, std::span<float> out);
+/// A page coded for token_bounds. Codes are the calling thread's until it codes another page.
+struct UpperPage {
+    explicit UpperPage(VectorsView page);
+
+    std::size_t rows = 0;
+    std::size_t dim = 0;
+    std::uint8_t* codes = nullptr;  ///< [rows][words * 4]
+    float scale = 0;
+    double norm = 0;   ///< the largest of a row, rounded up
+    double error = 0;  ///< the largest of a row's rounding, rounded up
+    bool finite = true;
+};
+
+/// Tokens begin .. end.
+struct TokenRange {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+};
+
+/// out[k] >= what maxsim finds for the k-th of these tokens on the page; infinite where a number is not finite. A page
+/// without vectors gives -infinity, as there.
+void token_bounds(const UpperTokens& tokens, const UpperPage& page, std::span<const TokenRange> ranges,
+                  std::span<float> out);
 
 }  // namespace marginmerge

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "core/parallel.h"
 #include "core/share.h"
 #include "kernels/convert.h"
-#include "kernels/maxsim_upper.h"
+#include "learn/mining_bounds.h"
 
 namespace marginmerge {
 
@@ -70,35 +71,85 @@ std::vector<MinedQuery> merge_parts(const std::vector<MinedQuery>& mine, std::si
     return merged;
 }
 
-// Adds a chunk's documents to what is known of query q. A document is scored only when its bound reaches the last of
-// the best found so far; one that merely equals it may win the tie.
-void scan_chunk(const MultiVectorSet& documents, std::span<const std::size_t> chunk, const PreparedQuery& query,
-                std::span<const std::size_t> positives, const Matrix& upper, std::size_t q, std::size_t negatives,
-                MinedQuery& mined) {
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < chunk.size(); ++i) {
-        const auto found = std::find(positives.begin(), positives.end(), chunk[i]);
-        if (found == positives.end()) {
-            order.push_back(i);
-        } else {
-            mined.positive_scores[static_cast<std::size_t>(found - positives.begin())] =
-                maxsim(query, documents.vectors(chunk[i]));
+// One query on its way through a chunk of documents.
+class QueryScan {
+public:
+    QueryScan(const MultiVectorSet& documents, std::span<const std::size_t> chunk, const PreparedQuery& query,
+              std::span<const std::size_t> positives, std::size_t negatives, MinedQuery& mined)
+        : documents_(&documents), chunk_(chunk), query_(&query), negatives_(negatives), mined_(&mined) {
+        settled_.assign(chunk.size(), 0);
+        for (std::size_t p = 0; p < positives.size(); ++p) {
+            const auto at = std::lower_bound(chunk.begin(), chunk.end(), positives[p]);
+            if (at == chunk.end() || *at != positives[p]) continue;
+            settled_[static_cast<std::size_t>(at - chunk.begin())] = 1;
+            mined.positive_scores[p] = score(positives[p]);
         }
     }
-    // Promising ones first, those without a bound (not-a-number) before all.
-    const auto rank = [&](std::size_t i) {
-        return std::isnan(upper(i, q)) ? std::numeric_limits<float>::infinity() : upper(i, q);
-    };
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t a, std::size_t b) { return rank(a) != rank(b) ? rank(a) > rank(b) : a < b; });
-    for (const std::size_t i : order) {
-        const bool full = mined.top.size() >= negatives;
-        if (full && (negatives == 0 || rank(i) < mined.top.back().score)) break;
-        const ScoredDocument scored{chunk[i], maxsim(query, documents.vectors(chunk[i]))};
-        if (full && !(scored < mined.top.back())) continue;
-        if (full) mined.top.pop_back();
-        mined.top.insert(std::upper_bound(mined.top.begin(), mined.top.end(), scored), scored);
+
+    /// Below this a document cannot be among the best.
+    float least() const {
+        if (negatives_ == 0) return std::numeric_limits<float>::infinity();
+        return full() ? mined_->top.back().score : -std::numeric_limits<float>::infinity();
     }
+
+    /// Looks at the `count` most promising documents that are not settled yet, column q of their bounds. One is scored
+    /// only when its bound reaches the last of the best found so far; one that merely equals it may win the tie.
+    void settle(const Matrix& upper, std::size_t q, std::size_t count) {
+        if (negatives_ == 0) return;
+        // Those without a bound (not-a-number) come before all.
+        const auto rank = [&](std::size_t i) {
+            return std::isnan(upper(i, q)) ? std::numeric_limits<float>::infinity() : upper(i, q);
+        };
+        std::vector<std::size_t> order;
+        for (std::size_t i = 0; i < chunk_.size(); ++i) {
+            if (!settled_[i] && !(rank(i) < least())) order.push_back(i);
+        }
+        const auto middle = order.begin() + static_cast<std::ptrdiff_t>(std::min(count, order.size()));
+        std::partial_sort(order.begin(), middle, order.end(),
+                          [&](std::size_t a, std::size_t b) { return rank(a) != rank(b) ? rank(a) > rank(b) : a < b; });
+        for (auto at = order.begin(); at != middle && !(rank(*at) < least()); ++at) {
+            settled_[*at] = 1;
+            const ScoredDocument scored{chunk_[*at], score(chunk_[*at])};
+            auto& top = mined_->top;
+            if (full() && !(scored < top.back())) continue;
+            if (full()) top.pop_back();
+            top.insert(std::upper_bound(top.begin(), top.end(), scored), scored);
+        }
+    }
+
+private:
+    float score(std::size_t document) const { return maxsim(*query_, documents_->vectors(document)); }
+    bool full() const { return mined_->top.size() >= negatives_; }
+
+    const MultiVectorSet* documents_;
+    std::span<const std::size_t> chunk_;
+    const PreparedQuery* query_;
+    std::size_t negatives_;
+    MinedQuery* mined_;
+    std::vector<char> settled_;  ///< scored, or relevant
+};
+
+// Adds a chunk's documents to what is known of the queries. After a first look at every document a few are scored;
+// from then on it is known what a document has to reach, and bounds become tighter only where they do.
+void scan_chunk(const MultiVectorSet& documents, std::span<const std::size_t> chunk, const MiningBounds& bounds,
+                std::span<const PreparedQuery* const> queries, std::span<const std::vector<std::size_t>> positives,
+                const MiningOptions& options, std::span<MinedQuery> mined) {
+    constexpr std::size_t more = 6;  // scored beyond those that are wanted, as bounds are not quite the order of scores
+    Matrix upper(chunk.size(), queries.size()), found(chunk.size(), bounds.first_tokens());
+    parallel_for(chunk.size(), options.threads, [&](std::size_t i) {
+        bounds.look(documents.vectors(chunk[i]), found.view().row_span(i), upper.view().row_span(i));
+    });
+    std::vector<std::optional<QueryScan>> scans(queries.size());
+    std::vector<float> least(queries.size());
+    parallel_for(queries.size(), options.threads, [&](std::size_t q) {
+        scans[q].emplace(documents, chunk, *queries[q], positives[q], options.negatives, mined[q]);
+        scans[q]->settle(upper, q, options.negatives + more);
+        least[q] = scans[q]->least();
+    });
+    parallel_for(chunk.size(), options.threads, [&](std::size_t i) {
+        bounds.tighten(documents.vectors(chunk[i]), found.view().row_span(i), least, upper.view().row_span(i));
+    });
+    parallel_for(queries.size(), options.threads, [&](std::size_t q) { scans[q]->settle(upper, q, chunk.size()); });
 }
 
 }  // namespace
@@ -122,17 +173,12 @@ std::vector<MinedQuery> mine_hard_negatives(const MultiVectorSet& documents, std
             state.queries[q].positive_scores.assign(positives[q].size(), -std::numeric_limits<float>::infinity());
         }
     }
-    const UpperBoundBatch coded(queries);
+    const MiningBounds bounds(queries);
+    constexpr std::size_t most_found = std::size_t{1} << 24;  // numbers that first looks leave: 64 MB
+    const std::size_t most = std::max<std::size_t>(1, most_found / std::max<std::size_t>(1, bounds.first_tokens()));
     while (state.next < positions.size()) {
-        const std::size_t count = std::min(options.chunk, positions.size() - state.next);
-        const auto chunk = positions.subspan(state.next, count);
-        Matrix upper(count, queries.size());
-        parallel_for(count, options.threads, [&](std::size_t i) {
-            upper_bounds(coded, documents.vectors(chunk[i]), upper.view().row_span(i));
-        });
-        parallel_for(queries.size(), options.threads, [&](std::size_t q) {
-            scan_chunk(documents, chunk, *queries[q], positives[q], upper, q, options.negatives, state.queries[q]);
-        });
+        const std::size_t count = std::min({options.chunk, most, positions.size() - state.next});
+        scan_chunk(documents, positions.subspan(state.next, count), bounds, queries, positives, options, state.queries);
         state.next += count;
         if (options.progress) options.progress({"mine", "documents", state.next, positions.size(), ""});
         if (options.save && state.next < positions.size()) options.save(state);

@@ -50,9 +50,9 @@ struct MiningOptions {
 };
 
 /// Scans the documents at `positions` (ascending) for the best ones of each query that are not in
-/// its `positives` (document positions), under exact full MaxSim. Bounds (kernels/maxsim_upper.h) say which documents
-/// cannot be among them; those are not scored. Memory is queries x (negatives + chunk), whatever the corpus. Starts
-/// from `state` when it belongs to an interrupted scan.
+/// its `positives` (document positions), under exact full MaxSim. Bounds (mining_bounds.h) say which documents
+/// cannot be among them; those are not scored. Memory is query tokens x (negatives + chunk), whatever the corpus.
+/// Starts from `state` when it belongs to an interrupted scan.
 std::vector<MinedQuery> mine_hard_negatives(const MultiVectorSet& documents, std::span<const std::size_t> positions,
                                             std::span<const PreparedQuery* const> queries,
                                             std::span<const std::vector<std::size_t>> positives,

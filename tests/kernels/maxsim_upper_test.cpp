@@ -15,63 +15,55 @@ using testing::random_matrix;
 class Upper : public testing::EveryLevel {};
 MARGINMERGE_EVERY_LEVEL(Upper);
 
-struct Queries {
-    std::vector<PreparedQuery> prepared;
-    UpperBoundBatch batch;
+std::vector<float> bounds_of(ConstMatrix tokens, VectorsView page) {
+    std::vector<float> out(tokens.rows);
+    const TokenRange all{0, tokens.rows};
+    token_bounds(UpperTokens(tokens), UpperPage(page), {&all, 1}, out);
+    return out;
+}
 
-    explicit Queries(const std::vector<Matrix>& tokens) : prepared(prepare(tokens)), batch(pointers(prepared)) {}
-    static std::vector<PreparedQuery> prepare(const std::vector<Matrix>& tokens) {
-        std::vector<PreparedQuery> out;
-        for (const Matrix& m : tokens) out.emplace_back(VectorsView(m));
-        return out;
-    }
-    static std::vector<const PreparedQuery*> pointers(const std::vector<PreparedQuery>& prepared) {
-        std::vector<const PreparedQuery*> out;
-        for (const PreparedQuery& q : prepared) out.push_back(&q);
-        return out;
-    }
-};
+std::vector<float> responses_of(ConstMatrix tokens, VectorsView page) {
+    std::vector<float> best(tokens.rows);
+    std::vector<std::int32_t> winner(tokens.rows);
+    maxsim_winners(PreparedQuery(tokens), page, best, winner);
+    return best;
+}
+
+double norm_of(ConstMatrix m, std::size_t i) {
+    double square = 0;
+    for (std::size_t j = 0; j < m.cols; ++j) square += static_cast<double>(m(i, j)) * m(i, j);
+    return std::sqrt(square);
+}
 
 // Bounds hold, and are no further away than the rounding of both sides explains; a sum that wrapped would be off by
 // twice the product of the norms.
-void expect_bounds(const Queries& queries, VectorsView page, double looseness) {
-    std::vector<float> bounds(queries.prepared.size());
-    upper_bounds(queries.batch, page, bounds);
-    for (std::size_t q = 0; q < bounds.size(); ++q) {
-        const float score = maxsim(queries.prepared[q], page);
-        ASSERT_GE(bounds[q], score) << "d " << page.dim << " rows " << page.rows << " query " << q;
-        double most = 0, largest = 0;
-        for (std::size_t t = 0; t < queries.prepared[q].tokens(); ++t) {
-            const ConstMatrix u = queries.prepared[q].rows();
-            double square = 0;
-            for (std::size_t j = 0; j < u.cols; ++j) square += static_cast<double>(u(t, j)) * u(t, j);
-            most += std::sqrt(square);
-        }
-        const Matrix v = to_float(page);
-        for (std::size_t i = 0; i < v.rows(); ++i) {
-            double square = 0;
-            for (std::size_t j = 0; j < v.cols(); ++j) square += static_cast<double>(v(i, j)) * v(i, j);
-            largest = std::max(largest, std::sqrt(square));
-        }
-        ASSERT_LE(bounds[q] - score, looseness * most * largest) << "d " << page.dim << " rows " << page.rows;
+void expect_bounds(ConstMatrix tokens, VectorsView page, double looseness) {
+    const auto bounds = bounds_of(tokens, page), best = responses_of(tokens, page);
+    const Matrix v = to_float(page);
+    double largest = 0;
+    for (std::size_t i = 0; i < v.rows(); ++i) largest = std::max(largest, norm_of(v, i));
+    for (std::size_t t = 0; t < bounds.size(); ++t) {
+        ASSERT_GE(bounds[t], best[t]) << "d " << page.dim << " rows " << page.rows << " token " << t;
+        ASSERT_LE(bounds[t] - best[t], looseness * norm_of(tokens, t) * largest)
+            << "d " << page.dim << " rows " << page.rows << " token " << t;
     }
 }
 
 TEST_P(Upper, HoldsAndIsTightAtEveryDimension) {
     for (const std::size_t d : odd_dimensions) {
-        const Queries queries({random_matrix(20, d, d), random_matrix(1, d, d + 1), random_matrix(33, d, d + 2)});
-        for (const std::size_t rows : {1U, 2U, 3U, 5U, 7U, 8U, 9U, 26U, 195U, 301U})
-            expect_bounds(queries, random_matrix(rows, d, rows), d < 300 ? 0.1 : 0.15);
+        for (const std::size_t tokens : {20U, 1U, 33U}) {
+            for (const std::size_t rows : {1U, 2U, 3U, 5U, 7U, 8U, 9U, 26U, 195U, 301U})
+                expect_bounds(random_matrix(tokens, d, d + tokens), random_matrix(rows, d, rows), d < 300 ? 0.1 : 0.15);
+        }
     }
 }
 
 TEST_P(Upper, HoldsForEveryStorageType) {
-    const Queries queries({random_matrix(21, 128, 1), random_matrix(9, 128, 2)});
-    const Matrix page = random_matrix(50, 128, 3);
+    const Matrix tokens = random_matrix(30, 128, 1), page = random_matrix(50, 128, 3);
     std::vector<std::uint16_t> halves(page.size());
     for (const ScalarType type : {ScalarType::f16, ScalarType::bf16}) {
         from_float(page.flat(), type, halves.data());
-        expect_bounds(queries, VectorsView(halves.data(), type, page.rows(), page.cols()), 0.1);
+        expect_bounds(tokens, VectorsView(halves.data(), type, page.rows(), page.cols()), 0.1);
     }
 }
 
@@ -90,11 +82,10 @@ TEST_P(Upper, HoldsForExtremeVectors) {
             }
             for (Matrix* m : {&axis, &pair, &even, &signs}) made.push_back(*m);
         }
-        const Queries queries(made);
-        for (const Matrix& page : made) expect_bounds(queries, page, 0.2);
         Matrix all(made.size(), d);
         for (std::size_t i = 0; i < made.size(); ++i) std::copy_n(made[i].data(), d, all.row(i));
-        expect_bounds(queries, all, 0.2);
+        for (const Matrix& page : made) expect_bounds(all, page, 0.2);
+        expect_bounds(all, all, 0.2);
     }
 }
 
@@ -105,11 +96,10 @@ TEST_P(Upper, NormsOfAnySizeAndZeros) {
         Matrix scaled = page;
         for (std::size_t i = 0; i < scaled.rows(); i += 2)
             for (std::size_t j = 0; j < 40; ++j) scaled(i, j) *= size;
-        const Queries large({tokens}), usual({random_matrix(5, 40, 6)});
-        for (const Queries* queries : {&large, &usual}) {
-            std::vector<float> bound(1);
-            upper_bounds(queries->batch, scaled, bound);
-            EXPECT_GE(bound[0], maxsim(queries->prepared[0], VectorsView(scaled))) << size;
+        Matrix usual = random_matrix(5, 40, 6);
+        for (const Matrix* u : {&tokens, &usual}) {
+            const auto bounds = bounds_of(*u, scaled), best = responses_of(*u, scaled);
+            for (std::size_t t = 0; t < bounds.size(); ++t) EXPECT_GE(bounds[t], best[t]) << size;
         }
     }
 }
@@ -117,25 +107,39 @@ TEST_P(Upper, NormsOfAnySizeAndZeros) {
 TEST_P(Upper, WhatIsNotFiniteHasNoBound) {
     for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(), 3e38f}) {
         Matrix page = random_matrix(9, 24, 7);
-        const Queries queries({random_matrix(3, 24, 8)});
         page(4, 5) = bad;
-        std::vector<float> bound(1);
-        upper_bounds(queries.batch, page, bound);
-        EXPECT_EQ(bound[0], std::numeric_limits<float>::infinity());
+        for (const float b : bounds_of(random_matrix(3, 24, 8), page))
+            EXPECT_EQ(b, std::numeric_limits<float>::infinity());
         Matrix tokens = random_matrix(3, 24, 9);
         tokens(1, 1) = bad;
-        upper_bounds(Queries({tokens}).batch, random_matrix(9, 24, 10), bound);
-        EXPECT_FALSE(std::isfinite(bound[0]));
+        const auto bounds = bounds_of(tokens, random_matrix(9, 24, 10));
+        for (std::size_t t = 0; t < 3; ++t) EXPECT_EQ(std::isfinite(bounds[t]), t != 1);
     }
 }
 
-TEST_P(Upper, EmptyPagesAndQueries) {
-    const Queries queries({random_matrix(3, 24, 8), Matrix(0, 24)});
-    std::vector<float> bounds(2);
-    upper_bounds(queries.batch, VectorsView(Matrix(0, 24)), bounds);
-    for (const float b : bounds) EXPECT_EQ(b, -std::numeric_limits<float>::infinity());
-    upper_bounds(queries.batch, random_matrix(4, 24, 1), bounds);
-    EXPECT_EQ(bounds[1], 0.0f);
+TEST_P(Upper, EmptyPagesAndNoTokens) {
+    for (const float b : bounds_of(random_matrix(3, 24, 8), VectorsView(Matrix(0, 24))))
+        EXPECT_EQ(b, -std::numeric_limits<float>::infinity());
+    EXPECT_TRUE(bounds_of(Matrix(0, 24), random_matrix(4, 24, 1)).empty());
+}
+
+// Tokens picked from anywhere give what they give all together.
+TEST_P(Upper, RangesInAnyOrder) {
+    for (const std::size_t d : {24U, 128U, 300U}) {
+        const Matrix tokens = random_matrix(140, d, 3), page = random_matrix(31, d, 4);
+        const UpperTokens coded(tokens);
+        const auto all = bounds_of(tokens, page);
+        const std::vector<TokenRange> ranges = {{7, 8}, {3, 3}, {90, 140}, {0, 30}, {20, 75}, {139, 140}};
+        std::vector<float> some(1 + 50 + 30 + 55 + 1);
+        for (int again = 0; again < 2; ++again) {
+            token_bounds(coded, UpperPage(page), ranges, some);
+            std::size_t k = 0;
+            for (const TokenRange& range : ranges) {
+                for (std::size_t t = range.begin; t < range.end; ++t) ASSERT_EQ(some[k++], all[t]) << d << " " << t;
+            }
+            ASSERT_EQ(k, some.size());
+        }
+    }
 }
 
 }  // namespace
