@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <string>
 
 #include "kernels/elementwise.h"
+#include "kernels/maxsim.h"
 #include "kernels/products.h"
 
 namespace marginmerge {
@@ -23,6 +26,21 @@ void clamp_and_best(Matrix& responses, std::vector<float>& best) {
     }
 }
 
+// Prototypes are the same for page after page: a thread packs them again only when they, or the kernel, have changed.
+const PackedRows& packed_prototypes(ConstMatrix z) {
+    thread_local Matrix from;
+    thread_local std::string kernel;
+    thread_local PackedRows packed{ConstMatrix()};
+    const bool same = from.rows() == z.rows && from.cols() == z.cols && kernel == kernel_name() &&
+                      std::memcmp(from.data(), z.data, from.size() * sizeof(float)) == 0;
+    if (!same) {
+        from = Matrix(z);
+        kernel = kernel_name();
+        packed = PackedRows(z);
+    }
+    return packed;
+}
+
 }  // namespace
 
 void compute_responses(ConstMatrix v, ConstMatrix z, double tau_c, PageResponses& out) {
@@ -31,7 +49,7 @@ void compute_responses(ConstMatrix v, ConstMatrix z, double tau_c, PageResponses
     out.responses.reshape(n, m);
     out.coverage.reshape(n, m);
     out.relevance.resize(n);
-    product(v, z, out.responses);
+    product(v, packed_prototypes(z), out.responses);
     clamp_and_best(out.responses, out.best);
     const auto scale = static_cast<float>(1.0 / tau_c);
     const float* best = out.best.data();
