@@ -14,9 +14,10 @@ namespace marginmerge {
 // integers in [-255,255] with a scale for each token, so an inner product is
 // s_i * s_j * sum_t (+-u_it). The sum is exact in integers: every kernel level gives the same bits.
 //
-// The error is that of the sign code, at most |u||v| sqrt(d |v|^2 / |v|_1^2 - 1), about 0.76 |u||v|, and half a unit of the
-// query's scale for each dimension. For vectors without preferred axes the estimate of u.v is unbiased with a standard
-// deviation of about sqrt((pi/2 - 1) / d) |u||v|, 0.067 at d = 128; principal components have preferred axes and err more.
+// The error is that of the sign code, at most |u||v| sqrt(d |v|^2 / |v|_1^2 - 1), about 0.76 |u||v|, and half a unit of
+// the query's scale for each dimension. For vectors without preferred axes the estimate of u.v is unbiased with a
+// standard deviation of about sqrt((pi/2 - 1) / d) |u||v|, 0.067 at d = 128; principal components have preferred axes
+// and err more.
 
 /// Bytes of one row of sign bits.
 constexpr std::size_t bit_row_bytes(std::size_t dim) { return (dim + 7) / 8; }

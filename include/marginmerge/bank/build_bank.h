@@ -14,12 +14,12 @@ namespace marginmerge {
 
 /// How prototypes are made (supplement, prototype bank); the defaults are the paper's.
 struct BankOptions {
-    std::size_t prototypes = 128;       ///< M; fewer when there are fewer distinct tokens
-    std::size_t tokens_per_query = 32;  ///< at most so many, sampled by seed
-    std::size_t token_cap = 1'000'000;  ///< at most so many in all, sampled by seed
-    std::size_t initialisations = 5;    ///< k-means++ starts; the best one is kept
-    std::size_t iterations = 50;        ///< of each start, at most
-    std::size_t relocations = 12;       ///< rounds that move centres of the best start from where they are too many
+    std::size_t prototypes = 128;           ///< M; fewer when there are fewer distinct tokens
+    std::size_t tokens_per_query = 32;      ///< at most so many, sampled by seed
+    std::size_t token_cap = 1'000'000;      ///< at most so many in all, sampled by seed
+    std::size_t initialisations = 5;        ///< k-means++ starts; the best one is kept
+    std::size_t iterations = 50;            ///< of each start, at most
+    std::size_t relocations = 12;           ///< rounds that move centres of the best start from where they are too many
     std::size_t mini_batch_above = 20'000;  ///< tokens
     std::size_t mini_batch = 8'192;         ///< tokens in a batch
     std::size_t polish = 10;                ///< full passes after mini-batches
