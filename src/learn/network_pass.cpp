@@ -113,9 +113,9 @@ HWY_INLINE void layer_units(const float* HWY_RESTRICT weight, const float* HWY_R
     }
     HWY_UNROLL(16)
     for (std::size_t done = 0; done < units_together * across; done += chains) {
-        Vecs x, value, slope;
-        each([&](std::size_t i) HWY_ATTR { x[i] = z[(done + i) / across][(done + i) % across]; });
-        gelu<with_slopes>(x, value, slope);
+        Vecs sums, value, slope;
+        each([&](std::size_t i) HWY_ATTR { sums[i] = z[(done + i) / across][(done + i) % across]; });
+        gelu<with_slopes>(sums, value, slope);
         each([&](std::size_t i) HWY_ATTR {
             const std::size_t at = (first + (done + i) / across) * out_stride + (done + i) % across * vector_lanes;
             hn::StoreU(value[i], d, out + at);
