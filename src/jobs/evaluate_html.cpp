@@ -12,8 +12,8 @@ namespace marginmerge {
 namespace {
 
 constexpr const char* style = R"(<style>
-:root{--bg:#fff;--fg:#1c1f23;--soft:#5b636d;--line:#d9dee4;--card:#f6f8fa;--s0:#57606a;--s1:#1f6feb;--s2:#bf5b04;--s3:#1a7f37;--s4:#8250df;--s5:#bf3989;--s6:#0e7a8a;--s7:#7a6200;--bad:#c93c37;--good:#1a7f37}
-@media(prefers-color-scheme:dark){:root{--bg:#14171b;--fg:#e6e9ee;--soft:#9aa4b0;--line:#343b44;--card:#1c2127;--s0:#9aa4b0;--s1:#58a6ff;--s2:#f0883e;--s3:#56d364;--s4:#bc8cff;--s5:#f778ba;--s6:#56d4dd;--s7:#e3b341;--bad:#ff7b72;--good:#56d364}}
+:root{--bg:#fff;--fg:#1c1f23;--soft:#5b636d;--line:#d9dee4;--card:#f6f8fa;--s0:#57606a;--s1:#1f6feb;--s2:#bf5b04;--s3:#1a7f37;--s4:#8250df;--s5:#bf3989;--s6:#0e7a8a;--s7:#7a6200;--s8:#8a4b3c;--s9:#2b3a8f;--bad:#c93c37;--good:#1a7f37}
+@media(prefers-color-scheme:dark){:root{--bg:#14171b;--fg:#e6e9ee;--soft:#9aa4b0;--line:#343b44;--card:#1c2127;--s0:#9aa4b0;--s1:#58a6ff;--s2:#f0883e;--s3:#56d364;--s4:#bc8cff;--s5:#f778ba;--s6:#56d4dd;--s7:#e3b341;--s8:#d7a08f;--s9:#8f9dff;--bad:#ff7b72;--good:#56d364}}
 *{box-sizing:border-box}body{margin:0 auto;max-width:78rem;padding:1.5rem 1rem 4rem;background:var(--bg);color:var(--fg);font:16px/1.5 system-ui,sans-serif}
 h1{font-size:1.6rem;margin:0 0 .3rem}h2{font-size:1.15rem;margin:2.2rem 0 .6rem}p,li{max-width:46rem}.soft,small{color:var(--soft)}
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.92rem;font-variant-numeric:tabular-nums}th,td{padding:.35rem .5rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
@@ -22,9 +22,9 @@ figure{margin:0;background:var(--card);border:1px solid var(--line);border-radiu
 .plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,27rem),1fr));gap:1rem}svg{width:100%;height:auto;display:block}
 svg text{font:12px system-ui,sans-serif;fill:var(--soft)}svg text.name{fill:var(--fg);font-weight:600}svg text.title{fill:var(--fg)}
 svg .grid{stroke:var(--line)}svg .axis{stroke:var(--soft)}svg .bar{stroke-width:2;fill:none}svg rect.worse{fill:var(--bad)}svg rect.better{fill:var(--good)}
-.s0{fill:var(--s0);stroke:var(--s0)}.s1{fill:var(--s1);stroke:var(--s1)}.s2{fill:var(--s2);stroke:var(--s2)}.s3{fill:var(--s3);stroke:var(--s3)}.s4{fill:var(--s4);stroke:var(--s4)}.s5{fill:var(--s5);stroke:var(--s5)}.s6{fill:var(--s6);stroke:var(--s6)}.s7{fill:var(--s7);stroke:var(--s7)}
+.s0{fill:var(--s0);stroke:var(--s0)}.s1{fill:var(--s1);stroke:var(--s1)}.s2{fill:var(--s2);stroke:var(--s2)}.s3{fill:var(--s3);stroke:var(--s3)}.s4{fill:var(--s4);stroke:var(--s4)}.s5{fill:var(--s5);stroke:var(--s5)}.s6{fill:var(--s6);stroke:var(--s6)}.s7{fill:var(--s7);stroke:var(--s7)}.s8{fill:var(--s8);stroke:var(--s8)}.s9{fill:var(--s9);stroke:var(--s9)}
 rect.s0,rect.s1,rect.s2,rect.s3,rect.s4,rect.s5,rect.s6,rect.s7{stroke:none}.key{display:inline-block;width:.8rem;height:.8rem;border-radius:2px;margin-right:.4rem;vertical-align:-1px}
-.b0{background:var(--s0)}.b1{background:var(--s1)}.b2{background:var(--s2)}.b3{background:var(--s3)}.b4{background:var(--s4)}.b5{background:var(--s5)}.b6{background:var(--s6)}.b7{background:var(--s7)}
+.b0{background:var(--s0)}.b1{background:var(--s1)}.b2{background:var(--s2)}.b3{background:var(--s3)}.b4{background:var(--s4)}.b5{background:var(--s5)}.b6{background:var(--s6)}.b7{background:var(--s7)}.b8{background:var(--s8)}.b9{background:var(--s9)}
 .yes{color:var(--bad);font-weight:600}dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem}dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
 </style>)";
 
@@ -43,7 +43,7 @@ std::string row(const std::vector<std::string>& cells, const char* tag = "td") {
 }
 
 std::string name_cell(const std::string& name, std::size_t series) {
-    return fmt::format("<span class=\"key b{}\"></span>{}", series % 8, html_escape(name));
+    return fmt::format("<span class=\"key b{}\"></span>{}", series % series_colours, html_escape(name));
 }
 
 std::string interval(const Interval& i) { return fmt::format("{:+.4f} [{:+.4f}, {:+.4f}]", i.mean, i.low, i.high); }

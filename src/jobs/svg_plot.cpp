@@ -78,7 +78,7 @@ std::string scatter_plot(const std::vector<PlotPoint>& points, const PlotAxes& a
     std::vector<std::pair<double, double>> placed;
     for (const auto& p : points) {
         const double x = f.x(p.x), y = f.y(p.y);
-        const auto series = p.series % 8;
+        const auto series = p.series % series_colours;
         if (p.low < p.high)
             out += fmt::format("<line class=\"bar s{}\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>",
                                series, x, f.y(p.low), x, f.y(p.high));
@@ -110,8 +110,8 @@ std::string bar_plot(const std::vector<std::string>& groups, const std::vector<s
             out += fmt::format(
                 "<rect class=\"s{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
                 "height=\"{:.1f}\"><title>{}</title></rect>",
-                (s + 1) % 8, x + slot * 0.1 + bar * static_cast<double>(s), f.y(values[s][g]), std::max(bar - 1, 1.0),
-                f.y(0) - f.y(values[s][g]), html_escape(notes[s][g]));
+                (s + 1) % series_colours, x + slot * 0.1 + bar * static_cast<double>(s), f.y(values[s][g]),
+                std::max(bar - 1, 1.0), f.y(0) - f.y(values[s][g]), html_escape(notes[s][g]));
         out += text_at(x + slot / 2, height - bottom + 18, "middle", groups[g]);
     }
     out += line(left, f.y(0), width - right, f.y(0), "axis");

@@ -7,6 +7,9 @@
 
 namespace marginmerge {
 
+/// Classes s0 to s9; a further series takes the first colour again.
+constexpr std::size_t series_colours = 10;
+
 /// Plots as inline SVG. Colours come from the page's CSS (classes s0, s1, … for series, axis, grid,
 /// label), so that light and dark need no second drawing.
 struct PlotPoint {
