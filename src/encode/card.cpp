@@ -200,12 +200,12 @@ EncoderCard read_card(const std::filesystem::path& path) {
 std::filesystem::path locate(const EncoderCard& card, const std::filesystem::path& file,
                              const std::filesystem::path& models) {
     std::error_code ignored;
-    const auto beside = card.folder / file;  // an absolute file replaces the folder
+    auto beside = card.folder / file;  // an absolute file replaces the folder
     if (std::filesystem::is_regular_file(beside, ignored)) return beside;
     if (models.empty())
         fail(ErrorCode::not_found, "{}: encoder '{}' needs this file; see docs/encoders.md for where to get it",
              beside.string(), card.name);
-    const auto elsewhere = models / file;
+    auto elsewhere = models / file;
     if (std::filesystem::is_regular_file(elsewhere, ignored)) return elsewhere;
     fail(ErrorCode::not_found, "{}: encoder '{}' needs this file; neither there nor in {}", beside.string(), card.name,
          models.string());

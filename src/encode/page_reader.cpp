@@ -13,8 +13,6 @@
 #include "core/fail.h"
 #include "encode/page_wire.h"
 
-extern char** environ;
-
 namespace marginmerge {
 
 namespace {
@@ -58,6 +56,7 @@ public:
         posix_spawn_file_actions_adddup2(&actions, from[1], 1);
         posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
         std::vector<char*> arguments;
+        arguments.reserve(command.size() + 1);
         for (const auto& a : command) arguments.push_back(const_cast<char*>(a.c_str()));
         arguments.push_back(nullptr);
         const int failed = ::posix_spawn(&pid_, arguments[0], &actions, nullptr, arguments.data(), environ);

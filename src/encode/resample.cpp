@@ -52,8 +52,10 @@ Taps taps(std::uint32_t in, std::uint32_t out, ImageCard::Filter filter) {
     std::vector<double> w(t.width);
     for (std::uint32_t i = 0; i < out; ++i) {
         const double centre = (i + 0.5) * scale;
+        // Truncation as in Pillow, whose pixels these are. NOLINTBEGIN(bugprone-incorrect-roundings)
         const int low = std::max(0, static_cast<int>(centre - support + 0.5));
         const int high = std::min(static_cast<int>(in), static_cast<int>(centre + support + 0.5));
+        // NOLINTEND(bugprone-incorrect-roundings)
         double sum = 0;
         for (int x = low; x < high; ++x)
             sum += w[static_cast<std::size_t>(x - low)] = weight_at(filter, (x - centre + 0.5) * (1.0 / spread));

@@ -270,10 +270,12 @@ void PackUpper(const std::int8_t* codes, std::size_t tokens, std::size_t d, Uppe
                 }
                 std::memcpy(packed.lanes.data() + (panel * words + w) * width + lane, numbers, sizeof(numbers));
             }
-            const auto low = static_cast<std::uint32_t>(half[0]) & 0xFFFFU;
-            const auto high = static_cast<std::uint32_t>(half[1]) << 16;
-            packed.start[(panel * segments + s) * width + lane] =
-                sums_in_halves ? static_cast<std::int32_t>(low | high) : half[0] + half[1];
+            std::int32_t& start = packed.start[(panel * segments + s) * width + lane];
+            if constexpr (sums_in_halves)
+                start = static_cast<std::int32_t>((static_cast<std::uint32_t>(half[0]) & 0xFFFFU) |
+                                                  static_cast<std::uint32_t>(half[1]) << 16);
+            else
+                start = half[0] + half[1];
         }
     }
 }

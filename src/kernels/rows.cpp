@@ -27,9 +27,8 @@ HWY_INLINE FloatVec LoadRest(const float* p, std::size_t count) {
 
 /// Halves added to halves until one number is left.
 template <class D>
-HWY_INLINE float SumHalves(D d, hn::Vec<D> x) {
+HWY_INLINE float SumHalves(D, hn::Vec<D> x) {
 #if HWY_TARGET == HWY_SCALAR
-    (void)d;
     return hn::GetLane(x);
 #else
     if constexpr (hn::MaxLanes(D()) == 1) {
