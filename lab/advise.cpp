@@ -10,6 +10,7 @@
 #include "core/numpy_random.h"
 #include "core/random.h"
 #include "io/atomic_file.h"
+#include "io/finite_vectors.h"
 #include "io/folders.h"
 #include "io/multi_vector_file.h"
 #include "io/qrels.h"
@@ -56,8 +57,8 @@ public:
         if (!(o_.confidence > 0.5 && o_.confidence < 1))
             fail(ErrorCode::invalid_argument, "--confidence: expected a value between 0.5 and 1, found {}",
                  o_.confidence);
-        documents_ = read_multi_vectors(o_.documents);
-        queries_ = read_multi_vectors(o_.queries);
+        documents_ = read_finite_vectors(o_.documents);
+        queries_ = read_finite_vectors(o_.queries);
         if (documents_.size() == 0 || queries_.size() == 0)
             fail(ErrorCode::invalid_argument, "advise: expected documents and queries, found none");
         if (documents_.dim() != queries_.dim())
@@ -68,6 +69,7 @@ public:
 
     Advice run() {
         keep_judged();
+        check_queries();
         take_sample();
         std::vector<VectorCode> codes;
         for (const auto& name : o_.codes) codes.push_back(parse_vector_code(name));
@@ -118,6 +120,17 @@ private:
             notes_.push_back(
                 fmt::format("{} queries without a relevant document were left out", queries_.size() - kept.size()));
         queries_ = queries_.subset(kept);
+    }
+
+    // A bootstrap of a handful of queries is sure of whatever these happen to say.
+    void check_queries() {
+        constexpr std::size_t least = 5, enough = 30;
+        if (queries_.size() < least)
+            fail(ErrorCode::invalid_argument, "{}: expected at least {} queries to be confident of anything, found {}",
+                 o_.queries.string(), least, queries_.size());
+        if (queries_.size() < enough)
+            notes_.push_back(fmt::format("only {} queries: the confidence is that of a small sample; take {} or more",
+                                         queries_.size(), enough));
     }
 
     void take_sample() {

@@ -8,6 +8,7 @@
 #include "core/numpy_random.h"
 #include "core/parallel.h"
 #include "data/redundancy.h"
+#include "io/finite_vectors.h"
 #include "io/multi_vector_file.h"
 #include "io/qrels.h"
 #include "jobs/fingerprint.h"
@@ -43,7 +44,7 @@ struct Side {
     bool judged = false;
 
     void read(const fs::path& queries_file, const fs::path& qrels_file) {
-        if (!queries_file.empty()) queries = read_multi_vectors(queries_file);
+        if (!queries_file.empty()) queries = read_finite_vectors(queries_file);
         judged = !qrels_file.empty();
         if (judged) judgements = read_qrels(qrels_file);
     }
@@ -80,7 +81,7 @@ public:
 
     std::unique_ptr<Dataset> load() {
         const DatasetSource& s = data_->source;
-        data_->documents = read_multi_vectors(s.documents);
+        data_->documents = read_finite_vectors(s.documents);
         if (data_->documents.size() == 0 || data_->documents.total_vectors() == 0)
             fail(ErrorCode::invalid_argument, "{}: expected documents with vectors, found none", s.documents.string());
         const bool given = !s.test_queries.empty();

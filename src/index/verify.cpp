@@ -17,8 +17,14 @@ namespace fs = std::filesystem;
 
 void verify_file(const fs::path& folder, const FileEntry& entry, VerifyReport& report) {
     const auto path = folder / entry.file;
+    std::error_code error;
+    const std::uint64_t size = fs::file_size(path, error);
+    if (error) {
+        report.problems.push_back(fmt::format("{}: expected a file of {} bytes, found none: {}", path.string(),
+                                              entry.bytes, error.message()));
+        return;
+    }
     try {
-        const std::uint64_t size = fs::file_size(path);
         ++report.files;
         report.bytes += size;
         if (size != entry.bytes) {

@@ -28,9 +28,19 @@ std::filesystem::path folder_of(const std::filesystem::path& file) {
 }  // namespace
 
 AtomicFile::AtomicFile(const std::filesystem::path& final_path) : final_path_(final_path) {
-    // A rename onto a folder fails, but only after all the work.
     std::error_code ignored;
-    if (std::filesystem::is_directory(final_path_, ignored)) refuse(final_path_, "write", EISDIR);
+    if (std::filesystem::is_symlink(final_path_, ignored)) {  // the link stays, its target is replaced
+        const auto target = std::filesystem::weakly_canonical(final_path_, ignored);
+        if (!ignored) final_path_ = target;
+    }
+    // A rename onto a folder fails, but only after all the work; onto a device or a pipe it succeeds, and that is
+    // worse.
+    const auto status = std::filesystem::status(final_path_, ignored);
+    if (std::filesystem::is_directory(status)) refuse(final_path_, "write", EISDIR);
+    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+        fail(ErrorCode::invalid_argument, "{}: expected a regular file or a new name, found a device or a pipe",
+             final_path.string());
+    if (final_path_ == "-") fail(ErrorCode::invalid_argument, "-: expected the name of a file, found a dash");
     temporary_path_ = final_path_;
     temporary_path_ += ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(counter++);
     int error = file_system().create_unnamed(folder_of(final_path_), fd_);

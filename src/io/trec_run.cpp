@@ -18,7 +18,8 @@ bool has_blank(std::string_view id) { return id.find(' ') != std::string_view::n
 
 void check_id(std::string_view id) {
     if (id.empty() || id.find_first_of("\t\n\r") != std::string_view::npos)
-        fail(ErrorCode::unsupported, "run: id '{}': expected no tab, line break or empty id in a TREC run", id);
+        fail(ErrorCode::unsupported,
+             "run: id '{}': expected no tab, line break or empty id in a TREC run (JSON takes any)", id);
 }
 
 template <class T>

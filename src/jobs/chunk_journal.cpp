@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -74,7 +75,12 @@ ChunkJournal::ChunkJournal(const fs::path& output, const std::string& fingerprin
 }
 
 ChunkJournal::~ChunkJournal() {
-    if (lock_ >= 0) ::close(lock_);
+    if (lock_ < 0) return;
+    std::error_code error;
+    const auto is_chunk = [](const fs::directory_entry& entry) { return entry.path().extension() == ".chunk"; };
+    if (std::none_of(fs::directory_iterator(folder_, error), fs::directory_iterator(), is_chunk) && !error)
+        fs::remove_all(folder_, error);
+    ::close(lock_);
 }
 
 fs::path ChunkJournal::chunk_path(std::size_t index) const { return folder_ / fmt::format("{:08}.chunk", index); }

@@ -17,6 +17,7 @@ public:
     /// Takes over what an earlier run with the same fingerprint left. Throws Error(io) when another
     /// process is at work on the same output.
     ChunkJournal(const std::filesystem::path& output, const std::string& fingerprint);
+    /// A folder without a finished chunk is of no use to anyone and goes.
     ~ChunkJournal();
     ChunkJournal(const ChunkJournal&) = delete;
     ChunkJournal& operator=(const ChunkJournal&) = delete;

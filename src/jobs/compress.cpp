@@ -13,6 +13,7 @@
 #include "core/share.h"
 #include "io/mapped_file.h"
 #include "io/multi_vector_file.h"
+#include "io/output_path.h"
 #include "jobs/chunk_journal.h"
 #include "jobs/compressed_file.h"
 #include "jobs/fingerprint.h"
@@ -231,8 +232,7 @@ Run prepare(const CompressOptions& options) {
     if (run.set.has_owner())
         fail(ErrorCode::invalid_argument, "{}: is already compressed; compress the original vectors",
              options.documents.string());
-    if (std::filesystem::exists(options.output) && std::filesystem::equivalent(options.output, options.documents))
-        fail(ErrorCode::invalid_argument, "{}: output and input are the same file", options.output.string());
+    check_output(options.output, {options.documents, options.model});
     if (!options.model.empty()) run.model = load_model(options.model);
     run.recipe = resolve_recipe(options.recipe, options.model.empty() ? nullptr : &run.model);
     check_model_dimension(run.model, run.set.dim(), options.model.string());
@@ -271,11 +271,17 @@ CompressReport compress(const CompressOptions& options, const Progress& progress
         }
     }
     std::size_t odd_norms = 0;
-    if (options.cluster != nullptr) {
-        odd_norms = share_chunks(chunks, missing, compressor, &journal, *options.cluster);
-    } else {
-        compute_chunks(chunks, missing, compressor, journal);
-        odd_norms = compressor.odd_norms();
+    try {
+        if (options.cluster != nullptr) {
+            odd_norms = share_chunks(chunks, missing, compressor, &journal, *options.cluster);
+        } else {
+            compute_chunks(chunks, missing, compressor, journal);
+            odd_norms = compressor.odd_norms();
+        }
+    } catch (const Error& error) {
+        // Documents that cannot be compressed will be others when they can: nothing to go on from.
+        if (error.code() == ErrorCode::corrupt) journal.finish();
+        throw;
     }
 
     CompressedWriter writer(options.output, run.layout);

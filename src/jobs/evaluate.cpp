@@ -10,6 +10,7 @@
 
 #include "core/fail.h"
 #include "core/parallel.h"
+#include "io/finite_vectors.h"
 #include "io/folders.h"
 #include "io/multi_vector_file.h"
 #include "io/qrels.h"
@@ -157,8 +158,8 @@ public:
         for (const auto& [query, grades] : judgements_) report_.unknown_queries += !queries_.find(query);
         if (report_.queries == 0)
             fail(ErrorCode::invalid_argument,
-                 "{}: expected a relevant page for at least one of the {} queries, found none", o_.qrels.string(),
-                 queries_.size());
+                 "{}: expected a relevant page for at least one of the {} queries, found none",
+                 (o_.qrels.empty() ? o_.queries : o_.qrels).string(), queries_.size());
         summarise();
         time_searches();
         write_runs();
@@ -324,7 +325,7 @@ EvaluateReport evaluate_job(const EvaluateOptions& options) {
              "qrels: expected relevance judgements, or no_labels to judge against the full index");
     EvaluateInputs inputs;
     inputs.full = Index::open(options.full);
-    inputs.queries = read_multi_vectors(options.queries);
+    inputs.queries = read_finite_vectors(options.queries, options.threads);
     if (!options.no_labels) inputs.judgements = read_qrels(options.qrels);
     for (const auto& path : options.indexes) inputs.indexes.push_back({name_of(path), Index::open(path)});
     return evaluate(inputs, options);

@@ -81,6 +81,17 @@ public:
         if (path_.empty()) return;
         make_folder(path_);
     }
+    /// What an earlier run with another recipe wrote and this one did not would be taken for this one's.
+    void remove_others() const {
+        if (path_.empty()) return;
+        for (const char* name : {"omega", "responses", "coverage", "relevance", "anchor_cos", "base_weight", "features",
+                                 "residual", "greedy_gains"}) {
+            const std::string file = std::string(name) + ".npy";
+            std::error_code ignored;
+            if (std::find(files_.begin(), files_.end(), file) == files_.end())
+                std::filesystem::remove(path_ / file, ignored);
+        }
+    }
     template <class Values>
     void write(const std::string& name, const Values& values) {
         if (path_.empty()) return;
@@ -130,6 +141,10 @@ ExplainReport explain(const ExplainOptions& options) {
     if (v.rows() == 0)
         fail(ErrorCode::invalid_argument, "{}: document '{}': expected vectors, found none", options.documents.string(),
              options.document);
+    for (const float x : v.flat())
+        if (!std::isfinite(x))
+            fail(ErrorCode::corrupt, "{}: document '{}': expected finite numbers, found {}", options.documents.string(),
+                 options.document, x);
 
     ExplainReport report;
     report.document = options.document;
@@ -198,6 +213,7 @@ ExplainReport explain(const ExplainOptions& options) {
     const std::vector<float> gains(w.selection.gains.begin(), w.selection.gains.end());
     if (!gains.empty()) folder.write("greedy_gains", floats(gains));
     folder.write_text("meta.json", meta_of(report, recipe).dump(1) + "\n");
+    folder.remove_others();
     return report;
 }
 

@@ -6,6 +6,7 @@
 #include "core/clock.h"
 #include "core/fail.h"
 #include "core/share.h"
+#include "io/output_path.h"
 #include "jobs/fit_context.h"
 #include "jobs/recipe_json.h"
 #include "kernels/maxsim.h"
@@ -118,6 +119,9 @@ const FitPreset& fit_preset(const std::string& name) {
 FitReport fit(const FitOptions& options) {
     const auto start = Clock::now();
     if (options.output.empty()) fail(ErrorCode::invalid_argument, "fit: expected an output file, found none");
+    check_output_folder(options.output);
+    for (const FitSource& s : options.sources) check_output(options.output, {s.documents, s.queries, s.qrels});
+    check_output(options.output, {options.exclude_queries, options.evaluation_documents});
     const FitPreset& preset = fit_preset(options.preset);
     FitContext context{options, preset, {}, {}, {}, {}, {}, {}, {}};
     context.model.recipe = recipe_for(preset, options);

@@ -12,6 +12,7 @@
 #include "core/parallel.h"
 #include "core/random.h"
 #include "core/share.h"
+#include "io/finite_vectors.h"
 #include "io/multi_vector_file.h"
 #include "io/qrels.h"
 #include "kernels/convert.h"
@@ -293,6 +294,11 @@ std::vector<FitCorpus> load_fit_data(const FitOptions& options) {
         }
     }
     if (!any) fail(ErrorCode::invalid_argument, "fit: expected at least one dataset with role train, found none");
+    for (std::size_t c = 0; c < corpora.size(); ++c) {
+        const auto named = [&](const fs::path& file) { return file.empty() ? corpora[c].name : file.string(); };
+        check_finite(corpora[c].documents, named(options.sources[c].documents), options.threads);
+        check_finite(corpora[c].queries, named(options.sources[c].queries), options.threads);
+    }
     for (auto& corpus : corpora) corpus.page_hashes = hash_pages(corpus.documents, options.threads, options.cluster);
     check_queries(corpora, options);
     check_documents(corpora, options);

@@ -9,6 +9,7 @@
 #include "io/cache_folder.h"
 #include "io/multi_vector_stream.h"
 #include "io/npy_reader.h"
+#include "io/output_path.h"
 #include "io/qrels.h"
 #include "io/text_lines.h"
 #include "io/vector_source.h"
@@ -263,6 +264,11 @@ ImportReport import_vectors(const ImportOptions& options, const Progress& progre
     if (options.output.empty()) fail(ErrorCode::invalid_argument, "import: expected an output file, found none");
     if (!options.offsets.empty() && options.sources.size() != 1)
         fail(ErrorCode::invalid_argument, "--offsets: expected one source, found {}", options.sources.size());
+    std::vector<std::filesystem::path> inputs = options.sources;
+    inputs.insert(inputs.end(), {options.offsets, options.ids});
+    check_output(options.output, inputs);
+    inputs.push_back(options.output);
+    if (!options.qrels_out.empty()) check_output(options.qrels_out, inputs);
     return Importer(options, progress).run();
 }
 

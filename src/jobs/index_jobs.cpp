@@ -1,6 +1,7 @@
 #include "marginmerge/jobs/index_jobs.h"
 
 #include "core/fail.h"
+#include "io/finite_vectors.h"
 #include "io/mapped_file.h"
 #include "io/multi_vector_file.h"
 
@@ -35,7 +36,10 @@ AddReport index_add_job(const IndexAddJobOptions& o) {
         add.full = &full;
     }
     if (!o.example_queries.empty()) {
-        queries = read_multi_vectors(o.example_queries);
+        queries = read_finite_vectors(o.example_queries, o.threads);
+        if (queries.size() > 0 && queries.dim() != pages.dim())
+            fail(ErrorCode::invalid_argument, "{}: dimension: expected {} as in {}, found {}",
+                 o.example_queries.string(), pages.dim(), o.pages.string(), queries.dim());
         add.example_queries = &queries;
     }
     add.replace = o.replace;

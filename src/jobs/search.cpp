@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "io/atomic_file.h"
+#include "io/finite_vectors.h"
 #include "io/multi_vector_file.h"
 #include "io/trec_run.h"
 #include "kernels/maxsim.h"
@@ -29,7 +30,7 @@ double recall_against(const std::vector<std::vector<Hit>>& exact, const std::vec
 
 SearchJobReport search_job(const SearchJobOptions& o) {
     const auto index = Index::open(o.index);
-    const MultiVectorSet queries = read_multi_vectors(o.queries);
+    const MultiVectorSet queries = read_finite_vectors(o.queries, o.search.threads);
     SearchJobReport report;
     report.index = index->stats();
     report.kernel = kernel_name();

@@ -124,6 +124,7 @@ void PagePass::backward(const PreparedQuery& query, double d_score, const PageTe
     Matrix d_means(k, d);
     std::vector<std::uint8_t> touched(k, 0);
     for (std::size_t t = 0; t < winner_.size(); ++t) {
+        if (winner_[t] < 0) continue;  // no representative answers with a number: training diverged
         const auto c = static_cast<std::size_t>(winner_[t]);
         touched[c] = 1;
         const float* u = query.rows().row(t);

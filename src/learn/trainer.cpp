@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/fail.h"
 #include "core/parallel.h"
 #include "core/random.h"
 
@@ -15,6 +16,14 @@ namespace {
 bool improves(CheckpointRule rule, const ValidationFigures& now, const ValidationFigures& best) {
     if (rule == CheckpointRule::fidelity) return now.error < best.error;
     return now.better_by_ndcg(best);
+}
+
+void check_diverged(const TrainerState& state) {
+    for (std::size_t i = 0; i < Parameters::count; ++i) {
+        if (!std::isfinite(state.parameters.get(i)))
+            fail(ErrorCode::invalid_argument, "training: expected finite weights, found {} in epoch {}; lower --lr",
+                 state.parameters.get(i), state.epoch + 1);
+    }
 }
 
 std::vector<std::size_t> shuffled(std::size_t count, std::uint64_t seed) {
@@ -103,6 +112,7 @@ void train(const TrainerOptions& o, std::span<const TrainingExample> examples,
                 sum += loss;
             }
             if (group.size() == step) adamw_step(o.optimiser, gradient, state.optimiser, state.parameters);
+            check_diverged(state);
         }
         ++state.epoch;
         record(sum.scaled(1.0 / static_cast<double>(examples.size())));

@@ -1,5 +1,7 @@
 #include "io/atomic_file.h"
 
+#include <sys/stat.h>
+
 #include <cerrno>
 
 #include "io/file_system.h"
@@ -120,6 +122,20 @@ TEST(AtomicFile, RefusesAFolder) {
     const test::TemporaryDirectory directory;
     test::expect_error(ErrorCode::io, {"directory"}, [&] { write_text_file(directory.path(), "x"); });
     test::expect_error(ErrorCode::io, {"cannot create"}, [&] { write_text_file(directory / "none" / "f", "x"); });
+}
+
+TEST(AtomicFile, RefusesPipesAndKeepsLinks) {
+    const test::TemporaryDirectory directory;
+    ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
+    for (const fs::path& path : {directory / "pipe", fs::path("-")})
+        test::expect_error(ErrorCode::invalid_argument, {"expected"}, [&] { write_text_file(path, "new"); });
+    EXPECT_TRUE(fs::is_fifo(directory / "pipe"));
+
+    test::write_file(directory / "target", "old");
+    fs::create_symlink("target", directory / "link");
+    write_text_file(directory / "link", "new");
+    EXPECT_TRUE(fs::is_symlink(directory / "link"));
+    EXPECT_EQ(test::read_file(directory / "target"), "new");
 }
 
 }  // namespace

@@ -236,7 +236,7 @@ TEST_F(Compress, RefusesWhatMakesNoSense) {
     o.shard = {5, 4};
     expect_error(ErrorCode::invalid_argument, {"shard"}, [&] { compress(o); });
     o = options("docs");
-    expect_error(ErrorCode::invalid_argument, {"same file"}, [&] { compress(o); });
+    expect_error(ErrorCode::invalid_argument, {"an input"}, [&] { compress(o); });
     compress(options("out"));
     o = options("again");
     o.documents = folder / "out";
@@ -271,6 +271,24 @@ TEST_F(Compress, CommandLine) {
     EXPECT_EQ(test::run_cli(fmt::format("compress {} --preset paper -o {}", file("docs"), file("x"))).status, 2);
     EXPECT_EQ(test::run_cli(fmt::format("compress {} --keep 0 -o {}", file("docs"), file("x"))).status, 2);
     EXPECT_EQ(test::run_cli(fmt::format("compress {} -o {}", file("absent"), file("x"))).status, 1);
+}
+
+TEST_F(Compress, NumbersThatAreNoneLeaveNothingBehind) {
+    const MultiVectorSet set = read_multi_vectors(folder / "docs");
+    MultiVectorBuilder builder(24);
+    for (std::size_t i = 0; i < set.size(); ++i) {
+        Matrix v = to_float(set.vectors(i));
+        if (i == 20) v(4, 0) = std::nanf("");  // not in the first chunk
+        builder.add(set.id(i), v);
+    }
+    write_multi_vectors(folder / "bad", builder.finish(), ScalarType::f16);
+    CompressOptions o = options("out");
+    o.documents = folder / "bad";
+    expect_error(ErrorCode::corrupt, {"page-20", "finite"}, [&] { compress(o); });
+    EXPECT_FALSE(fs::exists(folder / "out"));
+    EXPECT_FALSE(leftovers("out"));
+    o = options("model");
+    expect_error(ErrorCode::invalid_argument, {"an input"}, [&] { compress(o); });
 }
 
 }  // namespace

@@ -81,5 +81,23 @@ TEST(Explain, EveryMethodWithAndWithoutModel) {
     test::expect_error(ErrorCode::not_found, {"another"}, [&] { explain(o); });
 }
 
+TEST(Explain, LeavesNoFileOfAnotherRecipe) {
+    const CompressCase c = test::load_case("tiny");
+    const TemporaryDirectory folder;
+    write_case(c, folder);
+    ExplainOptions o;
+    o.documents = folder / "docs";
+    o.document = "the page";
+    o.model = folder / "model";
+    o.output = folder / "out";
+    o.recipe.representative = "uniform";
+    explain(o);
+    EXPECT_TRUE(std::filesystem::exists(folder / "out/greedy_gains.npy"));
+    o.recipe.representative = "ward";
+    explain(o);
+    EXPECT_FALSE(std::filesystem::exists(folder / "out/greedy_gains.npy"));
+    EXPECT_TRUE(std::filesystem::exists(folder / "out/anchors.npy"));
+}
+
 }  // namespace
 }  // namespace marginmerge

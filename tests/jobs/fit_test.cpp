@@ -251,5 +251,34 @@ TEST(Fit, WrongUseIsSaidPlainly) {
     EXPECT_THROW(source_from_folder("nowhere"), Error);
 }
 
+TEST(Fit, RefusesNumbersThatAreNoneAndOutputsThatAreInputs) {
+    Corpus corpus;
+    corpus.options.preset = "paper";
+    const auto docs = corpus.folder / "docs.safetensors";
+    const std::string before = test::read_file(docs);
+    corpus.options.output = docs;
+    EXPECT_THAT(failure(corpus.options), HasSubstr("an input"));
+    corpus.options.output = corpus.folder / "nowhere/model";
+    EXPECT_THAT(failure(corpus.options), HasSubstr("nowhere"));
+    EXPECT_TRUE(before == test::read_file(docs));
+
+    corpus.options.output = corpus.folder / "model.safetensors";
+    for (const char* name : {"docs.safetensors", "train_queries.safetensors"}) {
+        const auto file = corpus.folder / name;
+        const std::string sound = test::read_file(file);
+        const MultiVectorSet set = read_multi_vectors(file);
+        MultiVectorBuilder builder(d);
+        for (std::size_t i = 0; i < set.size(); ++i) {
+            Matrix v = to_float(set.vectors(i));
+            if (i == 7) v(2, 3) = std::nanf("");
+            builder.add(set.id(i), v);
+        }
+        write_multi_vectors(file, builder.finish(), ScalarType::f16);
+        EXPECT_THAT(failure(corpus.options), HasSubstr("row 2: expected finite numbers")) << name;
+        EXPECT_FALSE(std::filesystem::exists(corpus.options.output));
+        test::write_file(file, sound);
+    }
+}
+
 }  // namespace
 }  // namespace marginmerge

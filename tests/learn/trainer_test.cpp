@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "learn/train_oracle.h"
+#include "support/expect_error.h"
 
 namespace marginmerge {
 namespace {
@@ -89,6 +90,21 @@ TEST(Trainer, StartsAreSeededAndMayBeginAtZero) {
     const Network zero = initial_network(42, 0);
     for (std::size_t i = Network::w3; i < Network::parameter_count; ++i) EXPECT_EQ(zero.parameters[i], 0);
     for (std::size_t i = 0; i < Network::w2; ++i) EXPECT_LE(std::abs(zero.parameters[i]), 0.2582F);
+}
+
+TEST(Trainer, SaysThatItDiverged) {
+    const Trained s;
+    TrainerOptions options;
+    options.epochs = 5;
+    TrainerState state;
+    state.parameters = s.data.start;
+    for (const double rate : {1e30, std::numeric_limits<double>::quiet_NaN()}) {
+        options.optimiser.learning_rate = rate;
+        options.optimiser.base_rate = rate;
+        TrainerState own = state;
+        test::expect_error(ErrorCode::invalid_argument, {"training", "--lr"},
+                           [&] { train(options, s.examples, s.sides, own); });
+    }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "command.h"
 #include "core/fail.h"
 #include "io/atomic_file.h"
+#include "io/output_path.h"
 #include "search_flags.h"
 
 namespace marginmerge::cli {
@@ -120,6 +121,10 @@ void register_evaluate(CLI::App& app) {
         if (!o->job.no_labels && o->job.qrels.empty())
             fail(ErrorCode::invalid_argument, "--qrels: expected relevance judgements; --no-labels does without");
         o->job.indexes.assign(o->indexes.begin(), o->indexes.end());
+        std::vector<std::filesystem::path> inputs = o->job.indexes;
+        inputs.insert(inputs.end(), {o->job.full, o->job.queries, o->job.qrels});
+        if (!o->report.empty()) check_output(o->report, inputs);
+        if (!o->per_query.empty()) check_output(o->per_query, inputs);
         o->job.search = to_options(o->flags);
         o->job.cluster = cluster();
         o->job.threads = cluster_threads(o->common.threads);

@@ -177,7 +177,7 @@ void register_fit(CLI::App& app) {
         "  marginmerge fit --docs docs.safetensors --queries log.safetensors --qrels qrels.tsv -o model.safetensors\n"
         "  marginmerge fit --data corpora/a --data corpora/b:bank --preset paper -o paper.safetensors\n"
         "  marginmerge fit --docs docs.safetensors -o model.safetensors        no queries at all\n"
-        "A run that was killed continues when the same command is given again.");
+        "A preset that trains continues after a kill when the same command is given again; the others are short.");
     add_common(*command, o->common);
     command->callback([o, command] { run(*o, *command); });
 }

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "command.h"
+#include "io/output_path.h"
 #include "search_flags.h"
 
 namespace marginmerge::cli {
@@ -44,6 +45,7 @@ void register_search(CLI::App& app) {
         o->job.search.keep = o->keep;
         o->job.search.full = o->full;
         o->job.search.threads = o->common.threads;
+        if (!o->output.empty()) check_output(o->output, {o->job.index, o->job.queries});
         const SearchJobReport report = search_job(o->job);
         const std::string text = o->common.json ? search_json(report) : trec_run_text(report);
         if (o->output.empty())
