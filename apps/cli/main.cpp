@@ -10,6 +10,7 @@
 #include "lab_commands.h"
 #include "marginmerge/core/error.h"
 #include "marginmerge/core/version.h"
+#include "usage.h"
 
 namespace {
 
@@ -39,6 +40,7 @@ int run(int argc, char** argv) {
     register_lab(app);
     register_synth(app);
     register_export(app);
+    check_whole_numbers(app);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

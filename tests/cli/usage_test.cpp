@@ -1,0 +1,44 @@
+// What the command line says to words and numbers it cannot use.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "index/synthetic.h"
+#include "io/multi_vector_file.h"
+#include "support/temporary_directory.h"
+
+namespace marginmerge {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Wrong usage: status 2 and one line that holds all of these words.
+void expect_refused(const std::string& arguments, std::initializer_list<const char*> words) {
+    const auto r = test::run_cli(arguments);
+    EXPECT_EQ(r.status, 2) << arguments << "\n" << r.err;
+    EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << arguments << "\n" << r.err;
+    EXPECT_LT(r.err.size(), 250U) << r.err;
+    for (const char* word : words) EXPECT_THAT(r.err, HasSubstr(word)) << arguments;
+}
+
+TEST(Usage, RefusesNumbersThatCannotBeCounts) {
+    for (const char* arguments :
+         {"compress docs -o out --threads -1", "compress docs -o out --vectors -3", "search docs --queries q -k -1",
+          "fit --docs docs -o out --epochs -1", "fit --docs docs -o out --prototypes -1", "synth -o out --docs -1",
+          "synth -o out --docs 4294967297", "synth -o out --docs 99999999999999999999", "synth -o out --docs ' -1'",
+          "serve index --max-batch -1", "evaluate --full d --index d --queries q --candidates -1",
+          "synth -o out --docs 1.5"})
+        expect_refused(arguments, {"expected a whole number from 0 to 4294967296"});
+    expect_refused("synth -o out --docs -1", {"--docs", "'-1'"});
+}
+
+TEST(Usage, RefusesRatesThatCannotTrain) {
+    for (const char* rate : {"nan", "inf", "-0.1", "0", "1.5", "x"})
+        expect_refused(std::string("fit --docs docs -o out --lr ") + rate, {"--lr", "above 0 and at most 1", rate});
+    for (const char* redundancy : {"-2", "0", "nan", "inf"})
+        expect_refused(std::string("synth -o out --redundancy ") + redundancy, {"--redundancy", "above 0", redundancy});
+}
+
+}  // namespace
+}  // namespace marginmerge
