@@ -6,6 +6,7 @@
 
 #include "index/synthetic.h"
 #include "io/multi_vector_file.h"
+#include "support/made_files.h"
 #include "support/temporary_directory.h"
 
 namespace marginmerge {
@@ -38,6 +39,23 @@ TEST(Usage, RefusesRatesThatCannotTrain) {
         expect_refused(std::string("fit --docs docs -o out --lr ") + rate, {"--lr", "above 0 and at most 1", rate});
     for (const char* redundancy : {"-2", "0", "nan", "inf"})
         expect_refused(std::string("synth -o out --redundancy ") + redundancy, {"--redundancy", "above 0", redundancy});
+}
+
+TEST(Usage, AFullDiskIsAFailure) {
+    const test::TemporaryDirectory directory;
+    const auto docs = (directory / "docs.safetensors").string(), queries = (directory / "q.safetensors").string();
+    const auto said = directory / "said";
+    write_multi_vectors(docs, test::random_pages(25, 9, 32, 1), ScalarType::f16);
+    write_multi_vectors(queries, test::random_pages(40, 6, 32, 2, "q"), ScalarType::f16);
+    for (const std::string& arguments :
+         {"search " + docs + " --queries " + queries + " --quiet -k 1",  // fits the buffer
+          "search " + docs + " --queries " + queries + " --quiet -k 25", "inspect " + docs, std::string("--help"),
+          "evaluate --quiet --json --no-labels --full " + docs + " --index " + docs + " --queries " + queries}) {
+        // The command's own redirections go first; 'true' takes those of run_cli.
+        const auto r = test::run_cli(arguments + " >/dev/full 2>" + said.string() + " || exit $?; true");
+        EXPECT_EQ(r.status, 1) << arguments;
+        EXPECT_EQ(test::read_file(said), "marginmerge: standard output: cannot write all results\n") << arguments;
+    }
 }
 
 }  // namespace
