@@ -41,15 +41,14 @@ int run(int argc, char** argv) {
     register_lab(app);
     register_synth(app);
     register_export(app);
+    register_help(app);
     check_whole_numbers(app);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() == 0) return app.exit(error);
         let_the_first_speak();
-        const auto used = app.get_subcommands();
-        fmt::print(stderr, "marginmerge: {}; see 'marginmerge {}--help'\n", error.what(),
-                   used.empty() ? "" : used.front()->get_name() + " ");
+        fmt::print(stderr, "marginmerge: {}\n", usage_message(app, error));
         return wrong_usage;
     }
     return 0;

@@ -16,4 +16,10 @@ Check above_zero();
 /// Gives every unsigned option of every command a check: whole numbers from 0 to 2^32.
 void check_whole_numbers(CLI::App& app);
 
+/// 'marginmerge help [COMMAND]'.
+void register_help(CLI::App& app);
+
+/// One line about what was wrong with the command line, with the word that was not understood.
+std::string usage_message(const CLI::App& app, const CLI::ParseError& error);
+
 }  // namespace marginmerge::cli

@@ -58,5 +58,31 @@ TEST(Usage, AFullDiskIsAFailure) {
     }
 }
 
+TEST(Usage, NamesTheWordItDoesNotKnow) {
+    expect_refused("bogus", {"unknown command 'bogus'; see 'marginmerge --help'"});
+    expect_refused("serch docs --queries q", {"unknown command 'serch', did you mean 'search'?"});
+    expect_refused("index ad pages", {"unknown command 'ad', did you mean 'add'?", "marginmerge index --help"});
+    expect_refused("x", {"unknown command 'x'; see"});
+    expect_refused("encode-reade", {"unknown command 'encode-reade'; see"});  // not a user's command
+    expect_refused("--bogus", {"unknown option '--bogus'; see 'marginmerge --help'"});
+    expect_refused("import --bogus", {"unknown option '--bogus'; see 'marginmerge import --help'"});
+    expect_refused("index add --bogus=1", {"unknown option '--bogus=1'; see 'marginmerge index add --help'"});
+    expect_refused("inspect docs more", {"unexpected argument 'more'; see 'marginmerge inspect --help'"});
+    // Nothing unknown: what is missing is named as before.
+    expect_refused("", {"subcommand is required"});
+    expect_refused("import", {"SRC is required", "marginmerge import --help"});
+}
+
+TEST(Usage, HelpIsACommandToo) {
+    for (const auto& [asked, flag] : {std::pair("help", "--help"), std::pair("help search", "search --help"),
+                                      std::pair("help index add", "index add --help")}) {
+        const auto r = test::run_cli(asked);
+        EXPECT_EQ(r.status, 0) << r.err;
+        EXPECT_EQ(r.out, test::run_cli(flag).out) << asked;
+    }
+    expect_refused("help serch", {"unknown command 'serch', did you mean 'search'?"});
+    expect_refused("help index bogus", {"unknown command 'bogus'; see 'marginmerge index --help'"});
+}
+
 }  // namespace
 }  // namespace marginmerge
