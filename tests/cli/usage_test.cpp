@@ -84,5 +84,22 @@ TEST(Usage, HelpIsACommandToo) {
     expect_refused("help index bogus", {"unknown command 'bogus'; see 'marginmerge index --help'"});
 }
 
+TEST(Usage, MoreThreadsThanCoresAreNoReasonToWarn) {
+    const test::TemporaryDirectory directory;
+    const auto docs = (directory / "docs.safetensors").string();
+    write_multi_vectors(docs, test::random_pages(300, 9, 32, 1), ScalarType::f16);
+    const auto small = [&](const std::string& threads) {
+        const auto out = directory / ("small-" + threads);
+        const auto r =
+            test::run_cli("compress " + docs + " --vectors 2 --quiet -o " + out.string() + " --threads " + threads);
+        EXPECT_EQ(r.status, 0) << threads << r.err;
+        EXPECT_EQ(r.err, "") << threads;
+        return test::read_file(out);
+    };
+    const std::string one = small("1");
+    EXPECT_EQ(small("40"), one);
+    EXPECT_EQ(small("4294967296"), one);
+}
+
 }  // namespace
 }  // namespace marginmerge
