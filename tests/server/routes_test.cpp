@@ -213,6 +213,8 @@ TEST(Routes, AnswerAsTheDocumentSays) {
 
     // pages
     EXPECT_EQ(expect("GET", "/v1/pages", c.Get("/v1/pages?limit=5&filter=year%20%3E%202015"), 200)["matching"], 6);
+    EXPECT_EQ(expect("GET", "/v1/pages", c.Get("/v1/pages?filter=year=2015"), 200)["matching"], 1);
+    EXPECT_EQ(expect("GET", "/v1/pages", c.Get("/v1/pages?filter=year%3E=2016&limit=1"), 200)["matching"], 6);
     expect("GET", "/v1/pages", c.Get("/v1/pages?filter=year%20%3E"), 400, "invalid_argument");
     const json page = expect("GET", "/v1/pages/{id}", c.Get("/v1/pages/page-1"), 200);
     EXPECT_TRUE(page["image"].get<bool>());
