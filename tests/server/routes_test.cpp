@@ -173,6 +173,9 @@ TEST(Routes, AnswerAsTheDocumentSays) {
     s.search(R"({"text": "words"})", 501, "no_encoder");
     expect("POST", "/v1/search", s.post("/v1/search", "not a file", "application/octet-stream"), 400, "invalid_body");
     expect("POST", "/v1/search", s.post("/v1/search", "{}", "text/plain"), 415, "unsupported_media_type");
+    for (const std::size_t size : {10U, 8192U, 8193U, 100000U})  // what curl -d sends unless told otherwise
+        expect("POST", "/v1/search", s.post("/v1/search", std::string(size, ' '), "application/x-www-form-urlencoded"),
+               415, "unsupported_media_type");
     expect("POST", "/v1/search", s.post("/v1/search", std::string(2 << 20, ' ')), 413, "body_too_large");
     expect("POST", "/v1/search",
            c.Post(
