@@ -82,6 +82,13 @@ Check above_zero(double most) {
 
 Check above_zero() { return above_zero(std::numeric_limits<double>::max()); }
 
+std::string at_least_one(const std::string& text) {
+    std::uint64_t value = 0;
+    // Other faults are those of every whole number.
+    if (!CLI::detail::lexical_cast(text, value) || value > 0) return {};
+    return fmt::format("expected at least 1, found '{}'", text);
+}
+
 void check_whole_numbers(CLI::App& app) {
     for (CLI::Option* option : app.get_options([](CLI::Option*) { return true; }))
         if (option->get_type_name().starts_with("UINT")) option->check(fault_of_whole_number);

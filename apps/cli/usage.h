@@ -13,6 +13,9 @@ using Check = std::function<std::string(const std::string&)>;
 Check above_zero(double most);
 Check above_zero();
 
+/// Whole numbers from 1.
+std::string at_least_one(const std::string& text);
+
 /// Gives every unsigned option of every command a check: whole numbers from 0 to 2^32.
 void check_whole_numbers(CLI::App& app);
 
