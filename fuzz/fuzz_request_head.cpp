@@ -1,10 +1,11 @@
-// Request lines and headers, and the decoding of paths.
+// Request lines and headers, and the decoding of paths and query strings.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
 #include "api_error.h"
+#include "query_string.h"
 #include "request_head.h"
 #include "router.h"
 
@@ -22,6 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         const auto head = parse_request_head(text, {});
         if (!head) return 0;
         if (head->head_bytes > size || head->content_length > Limits().body_bytes) std::abort();
+        if (parse_query(head->target).size() > head->target.size()) std::abort();
         PathValues values;
         router.find(head->method, head->path(), values);
     } catch (const ApiError&) {

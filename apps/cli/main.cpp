@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <iostream>
 
 #include "cluster.h"
 #include "command.h"
@@ -10,6 +11,7 @@
 #include "lab_commands.h"
 #include "marginmerge/core/error.h"
 #include "marginmerge/core/version.h"
+#include "usage.h"
 
 namespace {
 
@@ -39,17 +41,26 @@ int run(int argc, char** argv) {
     register_lab(app);
     register_synth(app);
     register_export(app);
+    register_help(app);
+    check_whole_numbers(app);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() == 0) return app.exit(error);
         let_the_first_speak();
-        const auto used = app.get_subcommands();
-        fmt::print(stderr, "marginmerge: {}; see 'marginmerge {}--help'\n", error.what(),
-                   used.empty() ? "" : used.front()->get_name() + " ");
+        fmt::print(stderr, "marginmerge: {}\n", usage_message(app, error));
         return wrong_usage;
     }
     return 0;
+}
+
+constexpr const char* output_failed = "marginmerge: standard output: cannot write all results\n";
+
+// Results may wait in a buffer until the end: a full disk shows only then.
+bool printed_everything() {
+    std::cout.flush();
+    const bool flushed = std::fflush(stdout) == 0;
+    return flushed && std::ferror(stdout) == 0 && std::cout.good();
 }
 
 // The error's one line and its exit status.
@@ -58,7 +69,9 @@ int report(const std::exception& error) {
         fmt::print(stderr, "marginmerge: {}\n", known->what());
         return known->code() == marginmerge::ErrorCode::invalid_argument ? wrong_usage : failed;
     }
-    if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
+    if (std::ferror(stdout) != 0)  // fmt throws when a print fails
+        fmt::print(stderr, "{}", output_failed);
+    else if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
         fmt::print(stderr, "marginmerge: out of memory\n");
     else
         fmt::print(stderr, "marginmerge: internal error: {}\n", error.what());
@@ -81,6 +94,10 @@ int main(int argc, char** argv) {
     try {
         check_parallel(argc, argv);
         status = run(argc, argv);
+        if (status == 0 && !printed_everything()) {
+            fmt::print(stderr, "{}", output_failed);
+            status = failed;
+        }
     } catch (const std::exception& error) {
         marginmerge::cli::let_the_first_speak();
         status = report(error);

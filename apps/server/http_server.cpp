@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "api_error.h"
+#include "bodies.h"
 #include "core/fail.h"
 #include "core/parallel.h"
 #include "metrics.h"
@@ -57,6 +58,9 @@ public:
         return process_request(stream, last, closed, nullptr);
     }
 };
+
+// The largest form that cpp-httplib reads (CPPHTTPLIB_FORM_URL_ENCODED_PAYLOAD_MAX_LENGTH where it was compiled).
+constexpr std::size_t library_form_bytes = 8192;
 
 std::string_view without_port(std::string_view host) {
     if (!host.empty() && host.front() == '[') return host.substr(0, std::min(host.find(']'), host.size() - 1) + 1);
@@ -118,7 +122,13 @@ struct HttpServer::Impl {
         if (head.origin == "null" && head.method != "GET" && head.method != "HEAD") {
             throw ApiError(403, "forbidden_host", "requests from pages of other sites are not accepted");
         }
-        if (options.api_key.empty() || route.open) return;
+        if (!options.api_key.empty() && !route.open) check_key(head);
+        // cpp-httplib would answer 413 to a long form, which is what curl -d sends unless told otherwise.
+        if (head.content_length > library_form_bytes && head.method != "GET" && head.method != "HEAD")
+            body_kind(head.content_type, {});
+    }
+
+    void check_key(const RequestHead& head) const {
         constexpr std::string_view bearer = "Bearer ";
         const bool has_bearer = head.authorization.substr(0, bearer.size()) == bearer;
         const std::string_view given = has_bearer ? head.authorization.substr(bearer.size()) : head.api_key;

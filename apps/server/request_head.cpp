@@ -100,6 +100,8 @@ std::optional<RequestHead> parse_request_head(std::string_view text, const Limit
             head.host = value;
         } else if (same(name, "origin")) {
             head.origin = value;
+        } else if (same(name, "content-type")) {
+            head.content_type = value;
         } else if (same(name, "authorization")) {
             head.authorization = value;
         } else if (same(name, "x-api-key")) {

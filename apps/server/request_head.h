@@ -19,6 +19,7 @@ struct RequestHead {
     bool expect_continue = false;  ///< the client waits for "100 Continue" before it sends the body
     std::string_view host;
     std::string_view origin;
+    std::string_view content_type;
     std::string_view authorization;
     std::string_view api_key;  ///< X-API-Key
     std::string_view path() const { return target.substr(0, target.find('?')); }

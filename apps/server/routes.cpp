@@ -9,6 +9,7 @@
 
 #include "api_error.h"
 #include "bodies.h"
+#include "query_string.h"
 #include "service.h"
 #include "web_files.h"
 
@@ -32,9 +33,10 @@ void require_json(const Request& request) {
     if (kind_of(request) != BodyKind::json) throw ApiError(415, "unsupported_media_type", "send application/json");
 }
 
-std::size_t number(const Request& request, const char* name, std::size_t fallback, std::size_t limit) {
-    if (!request.has_param(name)) return fallback;
-    const std::string text = request.get_param_value(name);
+std::size_t number(const Parameters& parameters, const char* name, std::size_t fallback, std::size_t limit) {
+    const auto found = parameters.lower_bound(name);  // the first of several
+    if (found == parameters.end() || found->first != name) return fallback;
+    const std::string& text = found->second;
     std::size_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size()) {
@@ -116,11 +118,13 @@ void add_page(Router& router, bool has_key) {
 void add_search(Router& router, Service& service, const Limits& limits) {
     router.add(
         {"POST", "/v1/search", [&service, limits](const Request& request, Response& response, const PathValues&) {
-             send(response, service.search(parse_search(kind_of(request), request.body, request.params, limits)));
+             send(response,
+                  service.search(parse_search(kind_of(request), request.body, parse_query(request.target), limits)));
          }});
     router.add(
         {"POST", "/v1/explain", [&service, limits](const Request& request, Response& response, const PathValues&) {
-             send(response, service.explain(parse_explain(kind_of(request), request.body, request.params, limits)));
+             send(response,
+                  service.explain(parse_explain(kind_of(request), request.body, parse_query(request.target), limits)));
          }});
     router.add(
         {"POST", "/v1/encode", [&service, limits](const Request& request, Response& response, const PathValues&) {
@@ -128,22 +132,27 @@ void add_search(Router& router, Service& service, const Limits& limits) {
              send(response, service.encode(parsed.query));
          }});
     router.add({"GET", "/v1/examples", [&service](const Request& request, Response& response, const PathValues&) {
+                    const Parameters query = parse_query(request.target);
                     send(response,
-                         service.examples(number(request, "offset", 0, SIZE_MAX), number(request, "limit", 100, 1000)));
+                         service.examples(number(query, "offset", 0, SIZE_MAX), number(query, "limit", 100, 1000)));
                 }});
 }
 
 void add_pages(Router& router, Service& service, const Limits& limits) {
     router.add({"GET", "/v1/pages", [&service](const Request& request, Response& response, const PathValues&) {
-                    const std::string text = request.get_param_value("filter");
+                    const Parameters query = parse_query(request.target);
+                    const auto given = query.lower_bound("filter");
+                    const std::string text = given != query.end() && given->first == "filter" ? given->second : "";
                     const Filter filter = text.empty()          ? Filter()
                                           : text.front() == '{' ? Filter::parse_json(text)
                                                                 : Filter::parse(text);
-                    send(response, service.pages(number(request, "offset", 0, SIZE_MAX),
-                                                 number(request, "limit", 50, 500), filter));
+                    send(response,
+                         service.pages(number(query, "offset", 0, SIZE_MAX), number(query, "limit", 50, 500), filter));
                 }});
     router.add({"POST", "/v1/pages", [&service, limits](const Request& request, Response& response, const PathValues&) {
-                    send(response, service.add(parse_add(kind_of(request), request.body, request.params, limits)), 201);
+                    send(response,
+                         service.add(parse_add(kind_of(request), request.body, parse_query(request.target), limits)),
+                         201);
                 }});
     router.add(
         {"DELETE", "/v1/pages", [&service, limits](const Request& request, Response& response, const PathValues&) {

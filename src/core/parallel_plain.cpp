@@ -12,7 +12,8 @@
 namespace marginmerge {
 
 std::size_t resolve_threads(std::size_t threads) {
-    return threads > 0 ? threads : std::max<std::size_t>(1, std::thread::hardware_concurrency());
+    const std::size_t cores = std::max<std::size_t>(1, std::thread::hardware_concurrency());
+    return threads > 0 ? std::min(threads, std::max<std::size_t>(256, cores)) : cores;
 }
 
 void parallel_for_workers(std::size_t count, std::size_t threads,

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <stdexcept>
 #include <vector>
@@ -24,6 +25,14 @@ TEST(ParallelFor, WorkersNeverShareANumber) {
         parallel_for(8, 4, [](std::size_t) {});  // a nested loop must not let another index in
         busy[worker].fetch_sub(1);
     });
+}
+
+TEST(ParallelFor, StartsNoMoreThreadsThanCanBe) {
+    EXPECT_EQ(resolve_threads(3), 3U);
+    EXPECT_EQ(resolve_threads(std::size_t{1} << 32), std::max<std::size_t>(256, resolve_threads(0)));
+    std::vector<int> visits(2000, 0);
+    parallel_for(visits.size(), std::size_t{1} << 32, [&](std::size_t i) { ++visits[i]; });
+    EXPECT_EQ(visits, std::vector<int>(2000, 1));
 }
 
 TEST(ParallelFor, RethrowsTheFirstException) {

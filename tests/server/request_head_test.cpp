@@ -20,7 +20,8 @@ std::string code_of(std::string_view text, const Limits& limits = {}) {
 TEST(RequestHead, ReadsWhatTheGateNeeds) {
     const std::string text =
         "POST /v1/search?k=3 HTTP/1.1\r\nHost: localhost:1\r\ncontent-LENGTH:  12\r\nExpect: 100-Continue\r\n"
-        "Authorization: Bearer x y\r\nX-Api-Key: z\r\nOrigin: http://a\r\n\r\n{\"a\":1}";
+        "Authorization: Bearer x y\r\nX-Api-Key: z\r\nOrigin: http://a\r\nContent-Type: text/plain; "
+        "a=b\r\n\r\n{\"a\":1}";
     const auto head = parse_request_head(text, {});
     ASSERT_TRUE(head);
     EXPECT_EQ(head->method, "POST");
@@ -31,6 +32,7 @@ TEST(RequestHead, ReadsWhatTheGateNeeds) {
     EXPECT_EQ(head->authorization, "Bearer x y");
     EXPECT_EQ(head->api_key, "z");
     EXPECT_EQ(head->origin, "http://a");
+    EXPECT_EQ(head->content_type, "text/plain; a=b");
     EXPECT_EQ(text.substr(head->head_bytes), "{\"a\":1}");
 }
 

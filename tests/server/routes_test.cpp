@@ -173,6 +173,9 @@ TEST(Routes, AnswerAsTheDocumentSays) {
     s.search(R"({"text": "words"})", 501, "no_encoder");
     expect("POST", "/v1/search", s.post("/v1/search", "not a file", "application/octet-stream"), 400, "invalid_body");
     expect("POST", "/v1/search", s.post("/v1/search", "{}", "text/plain"), 415, "unsupported_media_type");
+    for (const std::size_t size : {10U, 8192U, 8193U, 100000U})  // what curl -d sends unless told otherwise
+        expect("POST", "/v1/search", s.post("/v1/search", std::string(size, ' '), "application/x-www-form-urlencoded"),
+               415, "unsupported_media_type");
     expect("POST", "/v1/search", s.post("/v1/search", std::string(2 << 20, ' ')), 413, "body_too_large");
     expect("POST", "/v1/search",
            c.Post(
@@ -213,6 +216,8 @@ TEST(Routes, AnswerAsTheDocumentSays) {
 
     // pages
     EXPECT_EQ(expect("GET", "/v1/pages", c.Get("/v1/pages?limit=5&filter=year%20%3E%202015"), 200)["matching"], 6);
+    EXPECT_EQ(expect("GET", "/v1/pages", c.Get("/v1/pages?filter=year=2015"), 200)["matching"], 1);
+    EXPECT_EQ(expect("GET", "/v1/pages", c.Get("/v1/pages?filter=year%3E=2016&limit=1"), 200)["matching"], 6);
     expect("GET", "/v1/pages", c.Get("/v1/pages?filter=year%20%3E"), 400, "invalid_argument");
     const json page = expect("GET", "/v1/pages/{id}", c.Get("/v1/pages/page-1"), 200);
     EXPECT_TRUE(page["image"].get<bool>());

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "lab_commands.h"
+#include "usage.h"
 
 namespace marginmerge::cli {
 
@@ -65,7 +66,9 @@ void register_advise(CLI::App& app) {
     command->add_option("--docs", o->job.documents, "Documents: a multi-vector file")->required();
     command->add_option("--queries", o->job.queries, "Your queries: a multi-vector file")->required();
     command->add_option("--qrels", o->job.qrels, "Relevance; without it the full index is the judge");
-    command->add_option("--target", o->job.target, "Share of the full index's nDCG to keep")->capture_default_str();
+    command->add_option("--target", o->job.target, "Share of the full index's nDCG to keep")
+        ->capture_default_str()
+        ->check(above_zero(1));
     command->add_option("--confidence", o->job.confidence, "That the target is met")->capture_default_str();
     command->add_option("-m,--model", o->job.model,
                         "A model fitted on other queries; default: fitted here, on the other half of the queries");
@@ -73,11 +76,14 @@ void register_advise(CLI::App& app) {
         ->add_option("--preset", o->job.preset,
                      "Preset of fit; auto: default with 40 queries or more, fixed (no training) below")
         ->capture_default_str();
-    command->add_option("--keep", o->job.keeps, "Shares to try")->delimiter(',')->capture_default_str();
+    command->add_option("--keep", o->job.keeps, "Shares to try")
+        ->delimiter(',')
+        ->capture_default_str()
+        ->check(above_zero(1));
     command->add_option("--code", o->job.codes, "Storage codes to try: f32,f16,int8,bits")
         ->delimiter(',')
         ->capture_default_str();
-    command->add_option("-k", o->job.k, "Cut of nDCG")->capture_default_str()->check(CLI::PositiveNumber);
+    command->add_option("-k", o->job.k, "Cut of nDCG")->capture_default_str()->check(at_least_one);
     command->add_option("--sample", o->job.sample, "Most documents to look at; 0: all")->capture_default_str();
     command->add_option("--seed", o->job.seed, "Seed")->capture_default_str();
     command->add_option("-o,--output", o->job.output, "Folder for advice.json, advice.csv and frontier.svg");

@@ -10,6 +10,7 @@
 #include "io/atomic_file.h"
 #include "io/output_path.h"
 #include "search_flags.h"
+#include "usage.h"
 
 namespace marginmerge::cli {
 
@@ -94,10 +95,10 @@ void register_evaluate(CLI::App& app) {
     command->add_option("--queries", o->job.queries, "Multi-vector file of queries")->required();
     command->add_option("--qrels", o->job.qrels, "Relevance: BEIR, TREC or query<TAB>doc");
     command->add_flag("--no-labels", o->job.no_labels, "Judge against the full index alone");
-    command->add_option("-k", o->job.k, "Cut of nDCG")->capture_default_str()->check(CLI::PositiveNumber);
+    command->add_option("-k", o->job.k, "Cut of nDCG")->capture_default_str()->check(at_least_one);
     command->add_option("--top", o->job.top, "Cut of the overlap; what --no-labels takes as relevant")
         ->capture_default_str()
-        ->check(CLI::PositiveNumber);
+        ->check(at_least_one);
     command->add_option("--report", o->report, "Write an HTML report here");
     command->add_option("--per-query", o->per_query, "Write figures for each query here (.csv or .json)");
     command->add_option("--runs", o->job.runs,

@@ -8,6 +8,7 @@
 #include "cluster.h"
 #include "command.h"
 #include "core/fail.h"
+#include "usage.h"
 
 namespace marginmerge::cli {
 
@@ -158,7 +159,7 @@ void register_fit(CLI::App& app) {
     command->add_option("--prototypes", o->fit.prototypes, "Prototypes in the bank")->capture_default_str();
     command->add_option("--probes", o->fit.probes, "Most probes kept for fitted representatives");
     command->add_option("--epochs", o->epochs, "Most epochs");
-    command->add_option("--lr", o->learning_rate, "Learning rate");
+    command->add_option("--lr", o->learning_rate, "Learning rate, at most 1")->check(above_zero(1));
     command->add_option("--seed", o->fit.seed, "Seed of training")->capture_default_str();
     command->add_option("--hold-out", o->fit.hold_out, "Share of documents set aside for evaluation (the paper: 0.3)")
         ->capture_default_str();

@@ -7,6 +7,7 @@
 #include "command.h"
 #include "io/output_path.h"
 #include "search_flags.h"
+#include "usage.h"
 
 namespace marginmerge::cli {
 
@@ -24,7 +25,9 @@ void register_search(CLI::App& app) {
     CLI::App* command = app.add_subcommand("search", "The best pages for every query, by exact MaxSim");
     command->add_option("INDEX", o->job.index, "An index folder or any multi-vector file")->required();
     command->add_option("--queries", o->job.queries, "Multi-vector file of queries")->required();
-    command->add_option("-k", o->k, "Results a query; may exceed the number of pages")->capture_default_str();
+    command->add_option("-k", o->k, "Results a query; may exceed the number of pages")
+        ->capture_default_str()
+        ->check(at_least_one);
     command->add_option("-o,--output", o->output, "Write the results here instead of printing them");
     command->add_option("--filter", o->flags.filters,
                         "Only pages whose metadata pass, e.g. 'year>=2020 and source=a.pdf'; repeat to narrow");

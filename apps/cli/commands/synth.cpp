@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "core/fail.h"
+#include "usage.h"
 
 namespace marginmerge::cli {
 
@@ -56,7 +57,8 @@ void register_synth(CLI::App& app) {
     command->add_option("--docs", job.documents, "Documents")->capture_default_str();
     command->add_option("--queries", job.queries, "Queries")->capture_default_str();
     command->add_option("--vectors", job.vectors, "Mean vectors a document instead of the kind's");
-    command->add_option("--redundancy", job.redundancy, "Vectors / effective rank instead of the kind's");
+    command->add_option("--redundancy", job.redundancy, "Vectors / effective rank instead of the kind's")
+        ->check(above_zero());
     command->add_option("--dim", job.dim, "Dimensions, 16 to 4096")->capture_default_str();
     command->add_option("--difficulty", job.difficulty, "nDCG@5 of the full index to aim at")->capture_default_str();
     command->add_option("--seed", job.seed, "Seed")->capture_default_str();
