@@ -188,9 +188,11 @@ std::string svg_document(const std::vector<std::string>& panels, const std::stri
         "role=\"img\" "
         "aria-label=\"{2}\">{3}<rect class=\"ground\" width=\"{0}\" height=\"{1}\"/>\n",
         width, height, html_escape(title), style);
-    for (std::size_t i = 0; i < panels.size(); ++i)
+    for (std::size_t i = 0; i < panels.size(); ++i) {
+        const std::size_t line = i / across;
         out += fmt::format("<g transform=\"translate({} {})\">{}</g>\n", panel_width * static_cast<double>(i % across),
-                           panel_height * static_cast<double>(i / across), panels[i]);
+                           panel_height * static_cast<double>(line), panels[i]);
+    }
     return out + "</svg>\n";
 }
 

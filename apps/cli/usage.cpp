@@ -18,13 +18,19 @@ namespace marginmerge::cli {
 
 namespace {
 
-constexpr std::uint64_t largest_number = std::uint64_t{1} << 32;
+constexpr std::uint64_t largest_count = std::uint64_t{1} << 32;
 
-std::string fault_of_whole_number(const std::string& text) {
+std::string fault_of_whole_number(const std::string& text, std::uint64_t most) {
     std::uint64_t value = 0;
     // CLI11 alone takes "-1" for 2^64 - 1.
-    if (text.find('-') == text.npos && CLI::detail::lexical_cast(text, value) && value <= largest_number) return {};
-    return fmt::format("expected a whole number from 0 to {}, found '{}'", largest_number, text);
+    if (text.find('-') == text.npos && CLI::detail::lexical_cast(text, value) && value <= most) return {};
+    return fmt::format("expected a whole number from 0 to {}, found '{}'", most, text);
+}
+
+// Everything is a count but seeds, which may be any number, and sizes in bytes.
+std::uint64_t largest(const CLI::Option& option) {
+    const bool any = option.check_name("--seed") || option.check_name("--max-body");
+    return any ? std::numeric_limits<std::uint64_t>::max() : largest_count;
 }
 
 // Letters to add, drop or change to make one word of the other.
@@ -91,7 +97,10 @@ std::string at_least_one(const std::string& text) {
 
 void check_whole_numbers(CLI::App& app) {
     for (CLI::Option* option : app.get_options([](CLI::Option*) { return true; }))
-        if (option->get_type_name().starts_with("UINT")) option->check(fault_of_whole_number);
+        if (option->get_type_name().starts_with("UINT")) {
+            const std::uint64_t most = largest(*option);
+            option->check([most](const std::string& text) { return fault_of_whole_number(text, most); });
+        }
     for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) check_whole_numbers(*command);
 }
 

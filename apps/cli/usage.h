@@ -16,7 +16,7 @@ Check above_zero();
 /// Whole numbers from 1.
 std::string at_least_one(const std::string& text);
 
-/// Gives every unsigned option of every command a check: whole numbers from 0 to 2^32.
+/// Gives every unsigned option of every command a check: whole numbers from 0 to 2^32 (seeds and sizes in bytes: any).
 void check_whole_numbers(CLI::App& app);
 
 /// 'marginmerge help [COMMAND]'.

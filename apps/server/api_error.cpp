@@ -5,7 +5,7 @@
 
 namespace marginmerge::server {
 
-ApiError to_api_error(std::exception_ptr error) {
+ApiError to_api_error(const std::exception_ptr& error) {
     try {
         std::rethrow_exception(error);
     } catch (const ApiError& e) {

@@ -23,7 +23,7 @@ private:
 
 /// What the client is told about any exception: ApiError as it is, Error by its code, out of memory
 /// and everything else as 500 without inner details.
-ApiError to_api_error(std::exception_ptr error);
+ApiError to_api_error(const std::exception_ptr& error);
 
 /// {"error": {"code": …, "message": …, "status": …}}
 std::string error_body(int status, std::string_view code, std::string_view message);

@@ -64,7 +64,7 @@ void send_asset(const Request& request, Response& response, const Asset& asset, 
     std::string bytes(static_cast<std::size_t>(size), '\0');
     in.read(bytes.data(), static_cast<std::streamsize>(size));
     bytes.resize(static_cast<std::size_t>(in.gcount()));
-    response.set_content(std::move(bytes), asset.content_type);
+    response.set_content(bytes, asset.content_type);
 }
 
 std::string metrics_text(const Service& service, const GateCounters& gate) {
