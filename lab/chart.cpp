@@ -15,7 +15,7 @@ constexpr double left = 58, right = 16, top = 30, plot_bottom = 218;
 constexpr std::size_t styles = 8;
 
 // Okabe and Ito's colours; on dark ground the two darkest are lightened, black becomes white.
-constexpr const char* style = R"(<style>
+constexpr const char* chart_style = R"(<style>
 .mm{--fg:#1c1f23;--soft:#5b636d;--line:#dfe3e8;--ground:#fff;--c0:#0072B2;--c1:#D55E00;--c2:#009E73;--c3:#CC79A7;--c4:#E69F00;--c5:#56B4E9;--c6:#1c1f23;--c7:#8a7f00}
 @media(prefers-color-scheme:dark){.mm{--fg:#e6e9ee;--soft:#9aa4b0;--line:#343b44;--ground:#14171b;--c0:#4AA8E8;--c1:#F2803A;--c2:#2BC79B;--c3:#E29CC4;--c4:#F0B429;--c5:#8ACBF0;--c6:#f2f4f7;--c7:#F0E442}}
 .mm .ground{fill:var(--ground)}.mm text{font:11px system-ui,sans-serif;fill:var(--soft)}.mm text.head{font-weight:600;font-size:13px;fill:var(--fg)}.mm text.title,.mm text.name{fill:var(--fg)}
@@ -187,7 +187,7 @@ std::string svg_document(const std::vector<std::string>& panels, const std::stri
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"mm\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
         "role=\"img\" "
         "aria-label=\"{2}\">{3}<rect class=\"ground\" width=\"{0}\" height=\"{1}\"/>\n",
-        width, height, html_escape(title), style);
+        width, height, html_escape(title), chart_style);
     for (std::size_t i = 0; i < panels.size(); ++i) {
         const std::size_t line = i / across;
         out += fmt::format("<g transform=\"translate({} {})\">{}</g>\n", panel_width * static_cast<double>(i % across),

@@ -10,7 +10,7 @@ namespace marginmerge::lab {
 
 namespace {
 
-constexpr std::array kinds = {"full", "single", "query_conditioned", "structural", "select", "compress"};
+constexpr std::array method_kinds = {"full", "single", "query_conditioned", "structural", "select", "compress"};
 
 }  // namespace
 
@@ -31,7 +31,7 @@ Method parse_method(const nlohmann::json& description) {
     m.ours = description.value("ours", false);
     m.remark = description.value("remark", "");
     if (m.id.empty()) fail(ErrorCode::invalid_argument, "method: id: expected a name, found none");
-    if (std::find(kinds.begin(), kinds.end(), m.kind) == kinds.end())
+    if (std::find(method_kinds.begin(), method_kinds.end(), m.kind) == method_kinds.end())
         fail(ErrorCode::invalid_argument,
              "method {}: kind: expected full, single, query_conditioned, structural, select or compress, found '{}'",
              m.id, m.kind);

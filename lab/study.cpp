@@ -16,7 +16,7 @@ struct Kind {
     StudyOutput (*run)(Workbench&, const StudySpec&);
 };
 
-constexpr std::array kinds = {
+constexpr std::array study_kinds = {
     Kind{"grid", study_grid},       Kind{"factorial", study_factorial}, Kind{"seeds", study_seeds},
     Kind{"losses", study_losses},   Kind{"transfer", study_transfer},   Kind{"compressibility", study_compressibility},
     Kind{"pruning", study_pruning}, Kind{"cost", study_cost},           Kind{"advisor", study_advisor},
@@ -24,7 +24,7 @@ constexpr std::array kinds = {
 
 const Kind& kind_named(const StudySpec& spec) {
     std::string names;
-    for (const Kind& kind : kinds) {
+    for (const Kind& kind : study_kinds) {
         if (spec.kind == kind.name) return kind;
         names += (names.empty() ? "" : ", ") + std::string(kind.name);
     }

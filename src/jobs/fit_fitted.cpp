@@ -179,8 +179,8 @@ std::vector<FitStart> make_starts(const FitContext& context, std::span<const Pag
 }
 
 // Scores of one way of compressing, for the queries of every corpus against its trial pages.
-struct TrialScores {
-    explicit TrialScores(const std::vector<Matrix>& full) {
+struct FoldScores {
+    explicit FoldScores(const std::vector<Matrix>& full) {
         for (const Matrix& m : full) scores.emplace_back(m.rows(), m.cols());
     }
     std::vector<Matrix> scores;
@@ -221,7 +221,7 @@ public:
     const std::vector<Matrix>& full() const { return full_; }
 
     // Scores page i's representatives with the queries of one fold (folds: of all).
-    void score(std::size_t i, ConstMatrix representatives, std::size_t fold, TrialScores& out) const {
+    void score(std::size_t i, ConstMatrix representatives, std::size_t fold, FoldScores& out) const {
         for (std::size_t q = 0; q < queries_.size(); ++q) {
             if (queries_[q].corpus != pages_[i].corpus || queries_[q].fold == folds) continue;
             if (fold != folds && queries_[q].fold != fold) continue;
@@ -231,7 +231,7 @@ public:
     }
 
     ValidationFigures fixed(const Recipe& recipe) const {
-        TrialScores scores(full_);
+        FoldScores scores(full_);
         std::vector<PageWorkspace> workspaces(resolve_threads(context_.options.threads));
         std::vector<CompressedPage> pages(workspaces.size());
         parallel_for_workers(pages_.size(), context_.options.threads, [&](std::size_t i, std::size_t worker) {
@@ -248,7 +248,7 @@ public:
     std::vector<std::pair<ValidationFigures, ValidationFigures>> fitted(FittedLearning learning,
                                                                         const Answers& answers) {
         const auto sample = choose_pages(context_, trial_sample, 6);
-        std::vector<TrialScores> free(ridges.size(), TrialScores(full_)), unit = free;
+        std::vector<FoldScores> free(ridges.size(), FoldScores(full_)), unit = free;
         for (std::size_t fold = 0; fold < folds; ++fold) {
             const ProbeSet probes = probes_without(context_, queries_, answers, fold);
             const Matrix metric = fitted_metric(probes, learning);

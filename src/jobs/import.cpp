@@ -121,8 +121,11 @@ private:
         }
         PatchGrid grid = document.grid.known() ? document.grid : options_.grid;
         const std::size_t patches = static_cast<std::size_t>(grid.columns) * static_cast<std::size_t>(grid.rows);
+        if (!document.grid.known() && patches > v.rows && v.rows > 0)
+            fail(ErrorCode::invalid_argument, "--grid {}x{}: document '{}': expected at least {} vectors, found {}",
+                 grid.columns, grid.rows, id, patches, v.rows);
         std::size_t kept = 0;
-        bool grid_broken = false;
+        bool grid_broken = patches > v.rows;
         for (std::size_t first = 0; first < v.rows; first += block_rows) {
             const std::size_t count = std::min(block_rows, v.rows - first);
             kept += add_block(document, id, first, count, patches, grid_broken);

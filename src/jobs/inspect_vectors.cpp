@@ -11,6 +11,7 @@
 #include "core/parallel.h"
 #include "data/redundancy.h"
 #include "io/mapped_file.h"
+#include "io/text_lines.h"
 #include "kernels/convert.h"
 
 namespace marginmerge {
@@ -31,6 +32,21 @@ struct BlockSums {
     std::uint64_t zeros = 0;
     std::vector<std::string> problems;
 };
+
+// What readers of a file do not look for, since it takes a look at every document.
+void check_layout(const MultiVectorSet& set, std::size_t i, const std::string& source,
+                  std::vector<std::string>& problems) {
+    if (problems.size() >= most_problems) return;
+    if (!is_utf8(set.id(i)))
+        problems.push_back(
+            fmt::format("{}: id of document {}: expected UTF-8 text, found '{}'", source, i, one_line(set.id(i))));
+    const PatchGrid grid = set.grid(i);
+    const std::size_t patches = static_cast<std::size_t>(grid.columns) * static_cast<std::size_t>(grid.rows);
+    const std::size_t vectors = set.has_owner() ? set.source_vectors_of(i) : set.vectors_of(i);
+    if (grid.known() && patches > vectors)
+        problems.push_back(fmt::format("{}: document '{}': grid {}x{}: expected at least {} vectors, found {}", source,
+                                       one_line(set.id(i)), grid.columns, grid.rows, patches, vectors));
+}
 
 void scan_document(const MultiVectorSet& set, std::size_t i, const std::string& source, std::vector<float>& values,
                    BlockSums& sums) {
@@ -100,6 +116,7 @@ VectorsReport scan_vectors(const MultiVectorSet& set, const std::string& source,
         report.fewest = std::min(report.fewest, set.vectors_of(i));
         report.empty_documents += set.vectors_of(i) == 0 ? 1 : 0;
         report.with_grid += set.grid(i).known() ? 1 : 0;
+        check_layout(set, i, source, problems);
     }
     const std::size_t stride = sample > 0 && sample < set.size() ? set.size() / sample : 1;
     const std::size_t count = (set.size() + stride - 1) / stride;

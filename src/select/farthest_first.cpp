@@ -9,12 +9,12 @@ namespace marginmerge {
 
 namespace {
 
-using Entry = FarthestWorkspace::Entry;
+using HeapEntry = FarthestWorkspace::Entry;
 
 constexpr std::size_t step = 4;
 
 // Heap order: the least similar patch on top, the lower index on a tie.
-bool later(const Entry& a, const Entry& b) {
+bool later(const HeapEntry& a, const HeapEntry& b) {
     return a.similarity != b.similarity ? a.similarity > b.similarity : a.patch > b.patch;
 }
 
@@ -49,7 +49,7 @@ void extend_farthest(ConstMatrix v, std::size_t count, FarthestWorkspace& w, std
 
     while (order.size() < count && !w.heap.empty()) {
         std::pop_heap(w.heap.begin(), w.heap.end(), later);
-        Entry& top = w.heap.back();
+        HeapEntry& top = w.heap.back();
         if (top.known == order.size()) {
             std::copy_n(v.row(static_cast<std::size_t>(top.patch)), d, w.picks.row(order.size()));
             order.push_back(top.patch);

@@ -107,6 +107,8 @@ TEST(Import, GridSurvivesOnlyWhenNoPatchWasDropped) {
     EXPECT_EQ(import.run().grids_dropped, 1U);
     EXPECT_TRUE(import.result().grid(0).known());
     EXPECT_FALSE(import.result().grid(1).known());
+    import.options.grid = {300, 2};
+    test::expect_error(ErrorCode::invalid_argument, {"--grid 300x2", "600"}, [&] { import.run(); });
 }
 
 TEST(Import, OwnFilesKeepBoxesAndGrid) {

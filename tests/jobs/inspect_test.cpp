@@ -88,6 +88,19 @@ TEST(Inspect, FindsNotANumber) {
     EXPECT_FALSE(r.sound());
 }
 
+TEST(Inspect, FindsGridsWithoutVectorsAndIdsWithoutText) {
+    Matrix v(5, 16);
+    for (std::size_t i = 0; i < 5; ++i) v(i, i) = 1;
+    MultiVectorBuilder builder(16);
+    builder.add("fits", v, {2, 2});  // vectors beyond the grid are text
+    builder.add("too large", v, {3, 2});
+    builder.add("\xFF", v);
+    const InspectReport r = inspect_set(builder.finish());
+    ASSERT_EQ(r.problems.size(), 2U);
+    EXPECT_THAT(r.problems[0], HasSubstr("'too large': grid 3x2: expected at least 6 vectors, found 5"));
+    EXPECT_THAT(r.problems[1], HasSubstr("id of document 2: expected UTF-8"));
+}
+
 TEST(Inspect, DescribesModels) {
     const test::TemporaryDirectory directory;
     Model model;
