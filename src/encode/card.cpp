@@ -2,6 +2,7 @@
 
 #include "core/fail.h"
 #include "encode/json_fields.h"
+#include "io/folders.h"
 
 namespace marginmerge {
 
@@ -193,7 +194,7 @@ EncoderCard parse_card(std::string_view text, const std::string& source) {
 EncoderCard read_card(const std::filesystem::path& path) {
     const auto file = card_file(path);
     EncoderCard card = parse_card(read_text_file(file.string(), largest_card), file.string());
-    card.folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+    card.folder = folder_of(file);
     return card;
 }
 

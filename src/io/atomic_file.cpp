@@ -10,16 +10,13 @@
 
 #include "core/fail.h"
 #include "io/file_system.h"
+#include "io/folders.h"
 
 namespace marginmerge {
 
 namespace {
 
 std::atomic<unsigned> counter{0};
-
-std::filesystem::path folder_of(const std::filesystem::path& file) {
-    return file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
-}
 
 [[noreturn]] void refuse(const std::filesystem::path& path, const char* what, int error) {
     fail(ErrorCode::io, "{}: cannot {}: {}", path.string(), what, std::strerror(error));

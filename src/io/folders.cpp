@@ -10,4 +10,8 @@ void make_folder(const std::filesystem::path& folder) {
     if (error) fail(ErrorCode::io, "{}: cannot create: {}", folder.string(), error.message());
 }
 
+std::filesystem::path folder_of(const std::filesystem::path& file) {
+    return file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+}
+
 }  // namespace marginmerge

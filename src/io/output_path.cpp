@@ -1,6 +1,7 @@
 #include "io/output_path.h"
 
 #include "core/fail.h"
+#include "io/folders.h"
 
 namespace marginmerge {
 
@@ -13,8 +14,6 @@ bool same_file(const fs::path& a, const fs::path& b) {
     if (fs::exists(a, ignored) && fs::exists(b, ignored)) return fs::equivalent(a, b, ignored);
     return fs::weakly_canonical(a, ignored) == fs::weakly_canonical(b, ignored);
 }
-
-fs::path folder_of(const fs::path& file) { return file.has_parent_path() ? file.parent_path() : fs::path("."); }
 
 }  // namespace
 

@@ -32,7 +32,7 @@ std::string read_text(const fs::path& path) {
 
 // What a killed run left beside the output while it was being put together.
 void remove_stale_temporaries(const fs::path& output) {
-    const auto folder = output.has_parent_path() ? output.parent_path() : fs::path(".");
+    const auto folder = folder_of(output);
     const std::string prefix = output.filename().string() + ".tmp-";
     std::error_code ignored;
     for (const auto& entry : fs::directory_iterator(folder, ignored))
