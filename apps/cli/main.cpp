@@ -37,8 +37,10 @@ int run(int argc, char** argv) {
     register_evaluate(app);
     register_index(app);
     register_explain(app);
+#ifdef MARGINMERGE_HAS_LAB
     register_advise(app);
     register_lab(app);
+#endif
     register_synth(app);
     register_export(app);
     register_help(app);

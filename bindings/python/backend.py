@@ -50,7 +50,7 @@ def _build(folder: pathlib.Path, settings: dict[str, str] | None) -> pathlib.Pat
     extra = shlex.split((settings or {}).get("cmake-args", "")) + shlex.split(os.environ.get("CMAKE_ARGS", ""))
     configure = ["cmake", "-S", ROOT, "-B", folder, "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_UNITY_BUILD=ON",
                  "-DCMAKE_UNITY_BUILD_BATCH_SIZE=16",  # as in the preset 'release', whose cached objects then serve here too
-                 "-DMARGINMERGE_PYTHON=ON", "-DMARGINMERGE_BUILD_TESTS=OFF", "-DMARGINMERGE_BUILD_BENCH=OFF",
+                 "-DMARGINMERGE_WITH_PYTHON=ON", "-DMARGINMERGE_BUILD_TESTS=OFF", "-DMARGINMERGE_BUILD_BENCH=OFF",
                  f"-DPython_EXECUTABLE={_interpreter()}", *extra]  # fmt: skip
     if not (folder / "CMakeCache.txt").exists() and _have("ninja"):
         configure += ["-G", "Ninja"]

@@ -1,0 +1,16 @@
+# optional_part(MPI FOUND NEEDS) reads MARGINMERGE_WITH_MPI (auto, ON, OFF) and sets MARGINMERGE_MPI. What was found is
+# not remembered: installing it and configuring again is enough, in the same build folder.
+function(optional_part part found needs)
+    set(MARGINMERGE_WITH_${part} auto CACHE STRING "auto (built when what it needs is there), ON or OFF")
+    set_property(CACHE MARGINMERGE_WITH_${part} PROPERTY STRINGS auto ON OFF)
+    set(with ${MARGINMERGE_WITH_${part}})
+    if(with STREQUAL auto)
+        set(with ${found})
+    elseif(with AND NOT found)
+        message(FATAL_ERROR "MARGINMERGE_WITH_${part}=${with} needs ${needs}")
+    endif()
+    if(NOT with)
+        message(STATUS "${part}: off; it needs ${needs}")
+    endif()
+    set(MARGINMERGE_${part} ${with} PARENT_SCOPE)
+endfunction()
