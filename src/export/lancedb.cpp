@@ -80,6 +80,7 @@ class LanceDb : public ExportTarget {
 public:
     std::string_view name() const override { return "lancedb"; }
     std::string_view summary() const override { return "LanceDB: an Arrow IPC stream of multivectors"; }
+    bool offers_ann() const override { return true; }
     TargetLimits limits() const override { return {.empty_pages = false}; }
     std::string_view cosine_only(bool ann) const override {
         return ann ? "its multivector index compares by cosine, which ignores norms" : "";

@@ -67,6 +67,7 @@ class Qdrant : public ExportTarget {
 public:
     std::string_view name() const override { return "qdrant"; }
     std::string_view summary() const override { return "Qdrant: multivector points, max_sim over dot products"; }
+    bool offers_ann() const override { return true; }
     const RestDialect* rest() const override { return &qdrant_rest; }
     TargetLimits limits() const override { return {.dim = 65536, .page_floats = 1'048'576, .empty_pages = false}; }
 

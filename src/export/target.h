@@ -43,6 +43,8 @@ public:
     virtual std::string_view name() const = 0;
     virtual std::string_view summary() const = 0;  ///< one line for --help
     virtual TargetLimits limits() const { return {}; }
+    /// Whether --ann chooses between an exact scan and the engine's own index.
+    virtual bool offers_ann() const { return false; }
     /// Why norms other than 1 would be lost, for an exact scan or (`ann`) with the engine's own index; empty: they are
     /// not.
     virtual std::string_view cosine_only(bool ann) const {

@@ -12,6 +12,7 @@ public:
     std::string_view summary() const override {
         return "PostgreSQL with VectorChord: vector(d)[], @# and its MaxSim index";
     }
+    bool offers_ann() const override { return true; }
     TargetLimits limits() const override { return {.dim = 16000, .empty_pages = false}; }
 
     std::unique_ptr<PageWriter> open(const ExportPlan&, const std::filesystem::path& folder) const override {

@@ -77,7 +77,7 @@ MultiVectorParts read_multi_vector_layout(const SafetensorsFile& file) {
         p.ids = split_ids(file.require_span<std::uint8_t>("ids", DType::u8, 1), p.offsets.size() - 1, file.path());
     if (file.find("grid") != nullptr) p.grid = columns_of<std::int32_t>(file, "grid", DType::i32, 2);
     if (file.find("boxes") != nullptr) p.boxes = columns_of<float>(file, "boxes", DType::f32, 4);
-    if (file.find("source_offsets") != nullptr) {
+    if (file.find("source_offsets") != nullptr || file.find("owner") != nullptr) {
         p.source_offsets = file.require_span<std::int64_t>("source_offsets", DType::i64, 1);
         p.owner = file.require_span<std::int32_t>("owner", DType::i32, 1);
     }

@@ -184,6 +184,8 @@ ExportReport export_index(const ExportOptions& o, const Progress& progress) {
     if (!o.url.empty() && target.rest() == nullptr)
         fail(ErrorCode::invalid_argument, "--url: {} has no HTTP interface to load through; leave --url away",
              o.target);
+    if (o.ann && !target.offers_ann())
+        fail(ErrorCode::invalid_argument, "--ann: {} has no choice of index here; leave --ann away", o.target);
     const auto index = Index::open(o.index);
     if (index->size() == 0) fail(ErrorCode::invalid_argument, "{}: expected pages, found none", o.index.string());
     const Example example = choose_example(o, *index);

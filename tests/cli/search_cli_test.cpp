@@ -1,4 +1,5 @@
 // search, evaluate and index as a user runs them.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -65,9 +66,12 @@ TEST(SearchCommand, SaysWhatIsWrong) {
     EXPECT_EQ(test::run_cli("search /nonexistent --queries " + f.queries).status, 1);
     EXPECT_EQ(test::run_cli("search " + f.docs + " --queries " + f.queries + " --filter 'year >'").status, 2);
     EXPECT_EQ(test::run_cli("search " + f.docs + " --queries " + f.queries + " --full").status, 2);
-    const auto r = test::run_cli("search " + f.directory.path().string() + " --queries " + f.queries);
+    auto r = test::run_cli("search " + f.directory.path().string() + " --queries " + f.queries);
     EXPECT_EQ(r.status, 1);
     EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
+    r = test::run_cli("search " + f.docs + " --queries " + f.queries + " --filter year=2020");
+    EXPECT_EQ(r.status, 0);
+    EXPECT_THAT(r.err, testing::HasSubstr("no page passes the filter"));
 }
 
 TEST(IndexCommand, AddSearchDeleteCompactVerify) {

@@ -101,17 +101,11 @@ TEST(Usage, MoreThreadsThanCoresAreNoReasonToWarn) {
     EXPECT_EQ(small("4294967296"), one);
 }
 
-TEST(Usage, RefusesCutsAndSharesBeforeAnyWork) {
+TEST(Usage, RefusesCutsBeforeAnyWork) {
     expect_refused("search docs --queries q -k 0", {"-k: expected at least 1, found '0'"});
     expect_refused("evaluate --full d --index d --queries q --no-labels -k 0", {"-k: expected at least 1, found '0'"});
     expect_refused("evaluate --full d --index d --queries q --no-labels --top 0", {"--top: expected at least 1"});
     expect_refused("evaluate --full d --index d --queries q --no-labels -k -1", {"-k: expected a whole number"});
-    for (const char* share : {"2", "0", "-0.1", "nan", "0.1,1.5"})
-        expect_refused(std::string("advise --docs d --queries q --keep ") + share, {"--keep", "at most 1"});
-    for (const char* share : {"1.5", "0", "nan"})
-        expect_refused(std::string("advise --docs d --queries q --target ") + share, {"--target", "at most 1"});
-    // Shares that are fine get as far as the files.
-    EXPECT_EQ(test::run_cli("advise --docs none --queries none --keep 0.1,1 --target 1").status, 1);
 }
 
 }  // namespace

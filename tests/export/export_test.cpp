@@ -202,6 +202,7 @@ TEST(Export, SaysWhatIsWrong) {
     wrong(ErrorCode::invalid_argument, {"--to", "lancedb"}, [](auto& o) { o.target = "mongodb"; });
     wrong(ErrorCode::invalid_argument, {"--name", "drop table"}, [](auto& o) { o.name = "drop table"; });
     wrong(ErrorCode::invalid_argument, {"--url", "parquet"}, [](auto& o) { o.url = "http://localhost"; });
+    wrong(ErrorCode::invalid_argument, {"--ann", "parquet"}, [](auto& o) { o.ann = true; });
     wrong(ErrorCode::not_found, {"query 'q99'"}, [](auto& o) { o.query = "q99"; });
     wrong(ErrorCode::not_found, {"nowhere"}, [](auto& o) { o.index = "/nowhere"; });
     write_multi_vectors(f.directory / "narrow", test::random_pages(2, 3, 16, 2, "q"), ScalarType::f32);

@@ -188,6 +188,13 @@ const std::vector<BadFile>& bad_files() {
          },
          {},
          true},
+        {"st_owner_without_source_offsets",
+         [] {
+             std::string bytes = compressed({0, 4}, {0, 1, 1, 0});
+             return bytes.replace(bytes.find("source_offsets"), 6, "sOurce");
+         },
+         {"source_offsets"},
+         true},
         // .npy
         {"npy_cut_in_header", [] { return npy_of(2, 16).substr(0, 50); }, {"header length"}},
         {"npy_cut_in_data", [] { return npy_of(2, 16).substr(0, 200); }, {"expected 128 bytes"}},

@@ -152,5 +152,18 @@ TEST(Lab, AdviseWithAndWithoutLabels) {
     EXPECT_EQ(test::run_cli(fmt::format("advise {} --target 7", files)).status, 2);
 }
 
+TEST(Lab, AdviseRefusesSharesBeforeAnyWork) {
+    const auto refused = [](const std::string& option, const char* share) {
+        const auto r = test::run_cli("advise --docs d --queries q " + option + " " + share);
+        EXPECT_EQ(r.status, 2) << option << " " << share;
+        EXPECT_NE(r.err.find(option), std::string::npos) << r.err;
+        EXPECT_NE(r.err.find("at most 1"), std::string::npos) << r.err;
+    };
+    for (const char* share : {"2", "0", "-0.1", "nan", "0.1,1.5"}) refused("--keep", share);
+    for (const char* share : {"1.5", "0", "nan"}) refused("--target", share);
+    // Shares that are fine get as far as the files.
+    EXPECT_EQ(test::run_cli("advise --docs none --queries none --keep 0.1,1 --target 1").status, 1);
+}
+
 }  // namespace
 }  // namespace marginmerge

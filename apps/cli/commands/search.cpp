@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "command.h"
@@ -56,6 +57,10 @@ void register_search(CLI::App& app) {
         else
             write_results(o->output, text);
         if (o->common.quiet) return;
+        const bool nothing =
+            std::all_of(report.hits.begin(), report.hits.end(), [](const auto& h) { return h.empty(); });
+        if (nothing && !o->job.search.filter.empty() && report.index.pages > 0)
+            fmt::print(stderr, "marginmerge: no page passes the filter\n");
         const auto n = static_cast<double>(report.queries.size());
         fmt::print(stderr, "{} queries over {} pages ({} vectors, {}): {:.3f} ms a query, {} kernels{}\n",
                    report.queries.size(), report.index.pages, report.index.vectors, to_string(report.index.code),
