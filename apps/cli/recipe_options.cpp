@@ -29,6 +29,8 @@ void add_recipe_options(CLI::App& command, RecipeChoice& choice) {
         "Share of each page's vectors to keep, above 0 and at most 1");
     command.add_option_function<std::size_t>(
         "--vectors", [&choice](std::size_t v) { choice.vectors = v; }, "A fixed number of vectors a page instead");
+    command.add_flag("--balance", choice.balance,
+                     "Make --keep the share of all pages together: more of short pages, less of long ones");
     text("--preset", choice.preset, "A whole recipe: " + names(presets()));
     text("--anchors", choice.anchors, names(anchor_rules()));
     text("--fill", choice.fill, "Anchors left after coverage is exhausted: " + names(fill_rules()));
@@ -48,8 +50,9 @@ std::string describe(const Recipe& recipe) {
         if (anchor_rule(recipe.anchors).uses_fill) text += recipe.fill + " fill, ";
     }
     text += recipe.representative + " representatives, ";
-    text += recipe.budget.vectors > 0 ? fmt::format("{} vectors a page", recipe.budget.vectors)
-                                      : fmt::format("keep {}", recipe.budget.keep);
+    text += recipe.budget.vectors > 0
+                ? fmt::format("{} vectors a page", recipe.budget.vectors)
+                : fmt::format("keep {}{}", recipe.budget.keep, recipe.budget.scale > 0 ? ", balanced" : "");
     if (!recipe.preset.empty()) text += fmt::format(" (preset {})", recipe.preset);
     return text;
 }

@@ -234,7 +234,7 @@ Run prepare(const CompressOptions& options) {
              options.documents.string());
     check_output(options.output, {options.documents, options.model});
     if (!options.model.empty()) run.model = load_model(options.model);
-    run.recipe = resolve_recipe(options.recipe, options.model.empty() ? nullptr : &run.model);
+    run.recipe = resolve_recipe(options.recipe, options.model.empty() ? nullptr : &run.model, run.set.offsets());
     check_model_dimension(run.model, run.set.dim(), options.model.string());
     run.pages = shard_range(run.set, options.shard);
     plan_layout(run);

@@ -48,13 +48,14 @@ CompressPagesReport compress_pages(std::span<const VectorsView> pages, const Mod
     const Model& used = model != nullptr ? *model : none;
     check_model_dimension(used, dim, "model");
     CompressPagesReport report;
-    report.recipe = resolve_recipe(options.recipe, model);
 
     auto s = std::make_shared<Storage>();
+    for (const VectorsView& page : pages)
+        s->source_offsets.push_back(s->source_offsets.back() + static_cast<std::int64_t>(page.rows));
+    report.recipe = resolve_recipe(options.recipe, model, s->source_offsets);
     for (const VectorsView& page : pages) {
         const std::size_t kept = report.recipe.budget.count(page.rows);
         s->offsets.push_back(s->offsets.back() + static_cast<std::int64_t>(kept));
-        s->source_offsets.push_back(s->source_offsets.back() + static_cast<std::int64_t>(page.rows));
     }
     const std::size_t row_bytes = dim * scalar_size(options.type);
     s->vectors.resize(static_cast<std::size_t>(s->offsets.back()) * row_bytes);

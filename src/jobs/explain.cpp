@@ -136,7 +136,7 @@ ExplainReport explain(const ExplainOptions& options) {
              options.documents.string(), options.document);
     Model model;
     if (!options.model.empty()) model = load_model(options.model);
-    const Recipe recipe = resolve_recipe(options.recipe, options.model.empty() ? nullptr : &model);
+    const Recipe recipe = resolve_recipe(options.recipe, options.model.empty() ? nullptr : &model, set.offsets());
     const Matrix v = to_float(set.vectors(*index));
     if (v.rows() == 0)
         fail(ErrorCode::invalid_argument, "{}: document '{}': expected vectors, found none", options.documents.string(),

@@ -42,7 +42,7 @@ Recipe preset_recipe(std::string_view name) {
     fail(ErrorCode::invalid_argument, "preset: expected one of {}, found '{}'", names, name);
 }
 
-Recipe resolve_recipe(const RecipeChoice& choice, const Model* model) {
+Recipe resolve_recipe(const RecipeChoice& choice, const Model* model, std::span<const std::int64_t> offsets) {
     Recipe recipe = model != nullptr ? model->recipe : preset_recipe(default_preset());
     if (choice.preset) {
         Recipe named = preset_recipe(*choice.preset);
@@ -59,6 +59,7 @@ Recipe resolve_recipe(const RecipeChoice& choice, const Model* model) {
     if (choice.keep) {
         recipe.budget.keep = *choice.keep;
         recipe.budget.vectors = 0;
+        recipe.budget.scale = 0;
     }
     if (choice.vectors) {
         if (*choice.vectors == 0) fail(ErrorCode::invalid_argument, "vectors: expected at least 1, found 0");
@@ -67,8 +68,12 @@ Recipe resolve_recipe(const RecipeChoice& choice, const Model* model) {
     if (choice.unit_norm) recipe.unit_norm = *choice.unit_norm;
     if (choice.seed) recipe.seed = *choice.seed;
     recipe.budget.rounding = representative_rule(recipe.representative).rounding;
+    if (choice.balance && recipe.budget.vectors > 0)
+        fail(ErrorCode::invalid_argument, "balance: expected a share to keep, found {} vectors a page",
+             recipe.budget.vectors);
     static const Model none;
     check_recipe(recipe, model != nullptr ? *model : none);
+    if (choice.balance) recipe.budget = recipe.budget.balanced(offsets);
     return recipe;
 }
 

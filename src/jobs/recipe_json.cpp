@@ -70,6 +70,7 @@ json recipe_to_json(const Recipe& r) {
         j["vectors"] = r.budget.vectors;
     else
         j["keep"] = r.budget.keep;
+    if (r.budget.scale > 0) j["balance"] = {{"scale", r.budget.scale}, {"power", r.budget.power}};
     return j;
 }
 
@@ -85,6 +86,11 @@ Recipe recipe_from_json(const std::string& text, const Recipe& base, const std::
     read_positive(j, "keep", r.budget.keep, source);
     if (r.budget.keep > 1) wrong(source, "keep", "a share of at most 1", j["keep"]);
     read_count(j, "vectors", r.budget.vectors, source);
+    if (const json* balance = member(j, "balance")) {
+        if (!balance->is_object()) wrong(source, "balance", "an object", *balance);
+        read_positive(*balance, "scale", r.budget.scale, source);
+        read_positive(*balance, "power", r.budget.power, source);
+    }
     read_rounding(j, r.budget.rounding, source);
     read_count(j, "seed", r.seed, source);
     if (const json* found = member(j, "unit_norm")) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "marginmerge/merge/recipe.h"
 
@@ -9,8 +10,37 @@ std::size_t Budget::count(std::size_t n) const {
     if (vectors > 0) return std::min(vectors, n);
     const double exact = keep * static_cast<double>(n);
     // 0.07 * 100 is 7.000000000000001: without the tolerance such pages would keep one too many.
-    const double k = rounding == Rounding::up ? std::ceil(exact - 1e-9 * std::max(exact, 1.0)) : std::nearbyint(exact);
-    return std::min(std::max<std::size_t>(static_cast<std::size_t>(k), 1), n);
+    const double k = scale > 0                  ? std::nearbyint(scale * std::pow(static_cast<double>(n), power))
+                     : rounding == Rounding::up ? std::ceil(exact - 1e-9 * std::max(exact, 1.0))
+                                                : std::nearbyint(exact);
+    // Compared as numbers: a scale from a file may give more than any integer holds.
+    return std::min(n, k < static_cast<double>(n) ? std::max<std::size_t>(static_cast<std::size_t>(k), 1) : n);
+}
+
+Budget Budget::balanced(std::span<const std::int64_t> offsets) const {
+    std::map<std::size_t, std::size_t> pages;  // by length
+    std::size_t longest = 0;
+    for (std::size_t i = 1; i < offsets.size(); ++i) {
+        const auto n = static_cast<std::size_t>(offsets[i] - offsets[i - 1]);
+        ++pages[n];
+        longest = std::max(longest, n);
+    }
+    const auto total = [&](const Budget& budget) {
+        std::size_t sum = 0;
+        for (const auto& [n, count] : pages) sum += count * budget.count(n);
+        return sum;
+    };
+    const std::size_t most = total(*this);
+    Budget low = *this, high = *this;
+    low.scale = 0x1p-30;  // one vector a page
+    high.scale = static_cast<double>(longest) + 1;
+    // The largest scale that keeps the total: steps are at least as fine as numbers are.
+    for (int step = 0; step < 100; ++step) {
+        Budget middle = *this;
+        middle.scale = (low.scale + high.scale) / 2;
+        (total(middle) <= most ? low : high) = middle;
+    }
+    return low;
 }
 
 }  // namespace marginmerge

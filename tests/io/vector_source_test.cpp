@@ -34,7 +34,9 @@ Read read_all(VectorSource& source) {
         all.documents.push_back(to_float(document.vectors));
         all.grids.push_back(document.grid);
     }
-    if (promised != 0) EXPECT_EQ(promised, all.ids.size());
+    if (promised != 0) {
+        EXPECT_EQ(promised, all.ids.size());
+    }
     return all;
 }
 

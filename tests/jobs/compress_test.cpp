@@ -1,6 +1,7 @@
 #include "marginmerge/jobs/compress.h"
 
 #include <fmt/core.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -211,6 +212,33 @@ TEST_F(Compress, ShardsJoinToTheWholeFile) {
     compress(other);
     expect_error(ErrorCode::invalid_argument, {"recipe"}, [&] { join_shards(parts, folder / "x"); });
     EXPECT_FALSE(fs::exists(folder / "x"));
+}
+
+TEST_F(Compress, BalancedSharesTheBudgetOfTheWholeCorpusInEveryShard) {
+    const auto plain = compress(options("plain"));
+    auto o = options("whole");
+    o.recipe.balance = true;
+    const auto whole = compress(o);
+    EXPECT_LE(whole.vectors_out, plain.vectors_out);
+    EXPECT_GT(whole.recipe.budget.scale, 0);
+    const auto set = read_multi_vectors(folder / "whole");
+    for (std::size_t p = 0; p < set.size(); ++p)
+        EXPECT_EQ(set.vectors_of(p), whole.recipe.budget.count(set.source_vectors_of(p)));
+    EXPECT_THAT(set.metadata().at("recipe"), testing::HasSubstr("\"balance\""));
+    std::vector<fs::path> parts;
+    for (std::size_t i = 1; i <= 2; ++i) {
+        o.output = folder / fmt::format("part{}", i);
+        o.shard = {i, 2};
+        compress(o);
+        parts.push_back(o.output);
+    }
+    join_shards(parts, folder / "joined");
+    EXPECT_EQ(test::read_file(folder / "whole"), test::read_file(folder / "joined"));
+    o = options("out");
+    o.recipe.balance = true;
+    o.recipe.keep.reset();
+    o.recipe.vectors = 3;
+    expect_error(ErrorCode::invalid_argument, {"balance", "3 vectors"}, [&] { compress(o); });
 }
 
 TEST_F(Compress, MoreShardsThanPages) {

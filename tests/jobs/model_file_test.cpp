@@ -132,21 +132,21 @@ TEST(ModelFile, RefusesBadFiles) {
 
 TEST(Presets, AreSoundAndFlagsOverrideThem) {
     for (const Preset& preset : presets()) EXPECT_NO_THROW(preset_recipe(preset.name));
-    EXPECT_NO_THROW(resolve_recipe({}, nullptr));  // the default needs no model
+    EXPECT_NO_THROW(resolve_recipe({}, nullptr, {}));  // the default needs no model
     const Model model = test::random_model(4, 16, 1);
     RecipeChoice choice;
-    EXPECT_EQ(resolve_recipe(choice, &model).representative, "learned");
+    EXPECT_EQ(resolve_recipe(choice, &model, {}).representative, "learned");
     choice.representative = "tome";
-    EXPECT_EQ(resolve_recipe(choice, &model).budget.rounding, Budget::Rounding::nearest_even);
+    EXPECT_EQ(resolve_recipe(choice, &model, {}).budget.rounding, Budget::Rounding::nearest_even);
     choice.keep = 1.5;
-    EXPECT_THROW(resolve_recipe(choice, &model), Error);
+    EXPECT_THROW(resolve_recipe(choice, &model, {}), Error);
     choice.keep = 0.5;
     choice.vectors = 3;
-    EXPECT_THROW(resolve_recipe(choice, &model), Error);
+    EXPECT_THROW(resolve_recipe(choice, &model, {}), Error);
     RecipeChoice paper;
     paper.preset = "paper";
-    EXPECT_THROW(resolve_recipe(paper, nullptr), Error);
-    EXPECT_EQ(resolve_recipe(paper, &model).fill, "index");
+    EXPECT_THROW(resolve_recipe(paper, nullptr, {}), Error);
+    EXPECT_EQ(resolve_recipe(paper, &model, {}).fill, "index");
 }
 
 }  // namespace

@@ -84,6 +84,7 @@ def compress(
     *,
     keep: float | None = None,
     vectors_per_page: int | None = None,
+    balance: bool = False,
     output: str | os.PathLike[str] | None = None,
     preset: str | None = None,
     anchors: str | None = None,
@@ -104,6 +105,7 @@ def compress(
         model: from `fit`, or its file; without one a recipe that needs none is used.
         keep: share of each page's vectors, above 0 and at most 1 (0.05, or what the model was fitted for).
         vectors_per_page: a fixed number a page instead.
+        balance: make `keep` the share of all pages together, more of short pages and less of long ones.
         output: a file to write. From a file to a file the work is streamed with bounded memory, continues after an
             interruption, and gives the bytes that `marginmerge compress` gives.
         preset: a whole recipe by name; `anchors`, `fill` and `representative` override its parts.
@@ -115,7 +117,7 @@ def compress(
     """
     options = given(
         preset=preset, anchors=anchors, fill=fill, representative=representative, keep=keep, vectors=vectors_per_page,
-        unit_norm=unit_norm, seed=seed, dtype=dtype, threads=threads,
+        balance=balance, unit_norm=unit_norm, seed=seed, dtype=dtype, threads=threads,
     )  # fmt: skip
     if isinstance(documents, (str, os.PathLike)) and output is not None:
         with tempfile.TemporaryDirectory(prefix="marginmerge-") as folder:

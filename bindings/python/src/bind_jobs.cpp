@@ -75,6 +75,7 @@ RecipeChoice take_recipe(Keywords& keywords) {
     keywords.take("representative", choice.representative);
     keywords.take("keep", choice.keep);
     keywords.take("vectors", choice.vectors);
+    keywords.take("balance", choice.balance);
     keywords.take("unit_norm", choice.unit_norm);
     keywords.take("seed", choice.seed);
     return choice;

@@ -36,12 +36,13 @@ struct RecipeChoice {
     std::optional<std::string> representative;
     std::optional<double> keep;          ///< share of each page's vectors
     std::optional<std::size_t> vectors;  ///< a fixed count a page instead
+    bool balance = false;                ///< the share is that of all pages together (Budget::balanced)
     std::optional<bool> unit_norm;
     std::optional<std::uint64_t> seed;
 };
 
-/// The recipe to run. Checks names and ranges, and that the model has what the recipe needs
-/// (Error(invalid_argument) says what is missing). `model` may be null.
-Recipe resolve_recipe(const RecipeChoice& choice, const Model* model);
+/// The recipe to run on the pages between these offsets. Checks names and ranges, and that the model has what the
+/// recipe needs (Error(invalid_argument) says what is missing). `model` may be null.
+Recipe resolve_recipe(const RecipeChoice& choice, const Model* model, std::span<const std::int64_t> offsets);
 
 }  // namespace marginmerge

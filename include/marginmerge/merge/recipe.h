@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace marginmerge {
@@ -12,9 +13,17 @@ struct Budget {
     double keep = 0.05;                ///< share of the page's vectors, (0, 1]
     std::size_t vectors = 0;           ///< a fixed count instead of a share when positive
     Rounding rounding = Rounding::up;  ///< the paper's merging baseline rounds to nearest
+    double scale = 0;                  ///< when positive a page of n vectors keeps scale * n^power instead
+    double power = balance_power;
+
+    /// Where pages of different lengths are equally far from the full index; docs/quality.md has the measurement.
+    static constexpr double balance_power = 1.0 / 3;
 
     /// k for a page of n vectors: at least 1, at most n.
     std::size_t count(std::size_t n) const;
+    /// The budget that keeps no more vectors in all than this one of the pages between these offsets, but a larger
+    /// share of short pages and a smaller one of long pages.
+    Budget balanced(std::span<const std::int64_t> offsets) const;
 };
 
 /// The paper's constants. Change them only together with a fitted network.
