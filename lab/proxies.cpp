@@ -16,6 +16,7 @@ Proxies page_proxies(const Dataset& data, std::size_t threads) {
     for (const auto& r : data.relevance)
         for (const auto p : r.positions) of_page[p] = {};
     std::vector<std::size_t> pages;
+    pages.reserve(of_page.size());
     for (const auto& [p, unused] : of_page) pages.push_back(p);
     std::vector<std::array<double, 3>> found(pages.size());
     parallel_for(pages.size(), threads, [&](std::size_t i) {

@@ -43,6 +43,7 @@ std::vector<std::string> study_names() {
         order.emplace_back(resource("studies", name).value("order", 100), name);
     std::sort(order.begin(), order.end());
     std::vector<std::string> names;
+    names.reserve(order.size());
     for (auto& [number, name] : order) names.push_back(std::move(name));
     return names;
 }

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 
@@ -20,7 +21,7 @@ struct State {
 };
 
 std::string clock_text(double seconds) {
-    const auto s = static_cast<long>(seconds + 0.5);
+    const auto s = std::lround(seconds);
     return s >= 3600 ? fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60)
                      : fmt::format("{}:{:02}", s / 60, s % 60);
 }

@@ -16,6 +16,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "marginmerge/core/cluster.h"
 
@@ -105,7 +106,7 @@ public:
     void stop(std::exception_ptr error) {
         const std::lock_guard lock(mutex_);
         open_.clear();
-        error_ = error;
+        error_ = std::move(error);
     }
     void finish(std::size_t task, std::vector<std::byte> bytes) {
         const std::lock_guard lock(mutex_);
