@@ -59,6 +59,17 @@ def test_every_form_of_input_gives_the_same(corpus, files):
     assert np.array_equal(one_thread.vectors, expected.vectors)
 
 
+def test_balance_shares_one_budget(corpus, files, binary, tmp_path):
+    plain = [len(p) for p in marginmerge.compress(corpus.pages, keep=0.2)]
+    shared = marginmerge.compress(corpus.pages, keep=0.2, balance=True, dtype="f16")
+    kept = [len(p) for p in shared]
+    lengths = [len(p) for p in corpus.pages]
+    assert sum(plain) - len(plain) <= sum(kept) <= sum(plain)
+    assert kept[int(np.argmin(lengths))] > min(plain) and kept[int(np.argmax(lengths))] < max(plain)
+    run(binary, "compress", files / "docs.safetensors", "--keep", "0.2", "--balance", "-o", tmp_path / "shared")
+    assert np.array_equal(marginmerge.vectors(tmp_path / "shared").vectors, shared.vectors)
+
+
 def test_unit_norm(corpus):
     small = marginmerge.compress(corpus.pages, keep=0.1, unit_norm=True)
     assert np.allclose(np.linalg.norm(small.vectors, axis=1), 1, atol=1e-5)
