@@ -8,17 +8,13 @@ namespace marginmerge {
 
 namespace {
 
-// NaN and infinities are what has every bit of the exponent set; adding its lowest bit then carries into the sign. No
-// branch, no comparison: compilers make wide loads of it.
+// NaN and infinities are what has every bit of the exponent set; a loop without a branch looks for one.
 template <class Word>
 bool finite(const void* data, std::size_t count, Word exponent) {
     const auto* words = static_cast<const Word*>(data);
-    const Word lowest = exponent & static_cast<Word>(~exponent + 1U);
-    constexpr Word sign = static_cast<Word>(Word{1} << (8 * sizeof(Word) - 1));
-    Word carried = 0;
-    for (std::size_t i = 0; i < count; ++i)
-        carried = static_cast<Word>(carried | static_cast<Word>((words[i] & exponent) + lowest));
-    return (carried & sign) == 0;
+    bool found = false;
+    for (std::size_t i = 0; i < count; ++i) found |= (words[i] & exponent) == exponent;
+    return !found;
 }
 
 bool finite(VectorsView v) {
