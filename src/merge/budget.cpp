@@ -19,28 +19,23 @@ std::size_t Budget::count(std::size_t n) const {
 
 Budget Budget::balanced(std::span<const std::int64_t> offsets) const {
     std::map<std::size_t, std::size_t> pages;  // by length
-    std::size_t longest = 0;
-    for (std::size_t i = 1; i < offsets.size(); ++i) {
-        const auto n = static_cast<std::size_t>(offsets[i] - offsets[i - 1]);
-        ++pages[n];
-        longest = std::max(longest, n);
-    }
+    for (std::size_t i = 1; i < offsets.size(); ++i) ++pages[static_cast<std::size_t>(offsets[i] - offsets[i - 1])];
     const auto total = [&](const Budget& budget) {
         std::size_t sum = 0;
         for (const auto& [n, count] : pages) sum += count * budget.count(n);
         return sum;
     };
     const std::size_t most = total(*this);
-    Budget low = *this, high = *this;
-    low.scale = 0x1p-30;  // one vector a page
-    high.scale = static_cast<double>(longest) + 1;
-    // The largest scale that keeps the total: steps are at least as fine as numbers are.
+    const std::size_t longest = pages.empty() ? 0 : pages.rbegin()->first;
+    // The largest scale that keeps the total, from one vector a page to all of them: halved until numbers are no finer.
+    double low = 0x1p-30, high = static_cast<double>(longest) + 1;
+    Budget shared = *this;
     for (int step = 0; step < 100; ++step) {
-        Budget middle = *this;
-        middle.scale = (low.scale + high.scale) / 2;
-        (total(middle) <= most ? low : high) = middle;
+        shared.scale = (low + high) / 2;
+        (total(shared) <= most ? low : high) = shared.scale;
     }
-    return low;
+    shared.scale = low;
+    return shared;
 }
 
 }  // namespace marginmerge
