@@ -75,6 +75,7 @@ std::shared_ptr<const FittedModel> Models::fit(const Method& method, std::span<c
         options.fill = recipe.fill;
         options.representative = recipe.representative;
         options.unit_norm = recipe.unit_norm;
+        options.align = 0;  // methods are compared as they are
         options.keep = keep;
         options.seed = seed;
         options.threads = threads_;

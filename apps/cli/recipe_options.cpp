@@ -40,6 +40,9 @@ void add_recipe_options(CLI::App& command, RecipeChoice& choice) {
     command.add_flag_function(
         "--unit-norm", [&choice](std::int64_t) { choice.unit_norm = true; },
         "Scale representatives to unit norm, for engines that only know cosine");
+    command.add_flag_function(
+        "--no-align", [&choice](std::int64_t) { choice.align = false; },
+        "Leave out what the model learned from judgements about all pages alike");
 }
 
 std::string describe(const Recipe& recipe) {
@@ -53,6 +56,7 @@ std::string describe(const Recipe& recipe) {
     text += recipe.budget.vectors > 0
                 ? fmt::format("{} vectors a page", recipe.budget.vectors)
                 : fmt::format("keep {}{}", recipe.budget.keep, recipe.budget.scale > 0 ? ", balanced" : "");
+    if (recipe.align) text += ", aligned";
     if (!recipe.preset.empty()) text += fmt::format(" (preset {})", recipe.preset);
     return text;
 }

@@ -274,6 +274,14 @@ void check_documents(const std::vector<FitCorpus>& corpora, const FitOptions& op
 
 }  // namespace
 
+std::vector<std::size_t> FitCorpus::own_queries() const {
+    std::vector<std::size_t> queries = train_queries;
+    queries.insert(queries.end(), validation_queries.begin(), validation_queries.end());
+    std::sort(queries.begin(), queries.end());
+    queries.erase(std::unique(queries.begin(), queries.end()), queries.end());
+    return queries;
+}
+
 std::vector<FitCorpus> load_fit_data(const FitOptions& options) {
     if (options.hold_out < 0 || options.hold_out >= 1) {
         fail(ErrorCode::invalid_argument, "--hold-out: expected a share from 0 to below 1, found {}", options.hold_out);

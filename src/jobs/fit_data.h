@@ -30,6 +30,9 @@ struct FitCorpus {
     std::vector<std::size_t> validation_queries;
     std::size_t missing_judgements = 0;
     std::vector<Sha256::Digest> page_hashes;  ///< of every document
+
+    /// Those of training and of validation, ascending.
+    std::vector<std::size_t> own_queries() const;
 };
 
 /// Reads every source, divides it and checks that nothing is on two sides. Error(invalid_argument)

@@ -64,10 +64,7 @@ std::vector<QueryRef> training_queries(const FitContext& context) {
     for (std::size_t c = 0; c < context.corpora.size(); ++c) {
         const FitCorpus& corpus = context.corpora[c];
         if (corpus.pseudo || corpus.role == DataRole::zero_shot) continue;
-        std::vector<std::size_t> queries = corpus.train_queries;
-        queries.insert(queries.end(), corpus.validation_queries.begin(), corpus.validation_queries.end());
-        std::sort(queries.begin(), queries.end());
-        queries.erase(std::unique(queries.begin(), queries.end()), queries.end());
+        std::vector<std::size_t> queries = corpus.own_queries();
         Random random(mix_seed(42, 77 + c));
         random.shuffle(std::span(queries));
         for (std::size_t i = 0; i < queries.size(); ++i) {

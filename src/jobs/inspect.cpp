@@ -65,7 +65,10 @@ void describe_model(const InspectOptions& options, InspectReport& report) {
     ModelReport m;
     m.prototypes = model.bank.size();
     m.probes = model.probes.tokens.rows();
-    m.dim = m.prototypes > 0 ? model.bank.prototypes.cols() : model.probes.tokens.cols();
+    m.dim = m.prototypes > 0        ? model.bank.prototypes.cols()
+            : !model.probes.empty() ? model.probes.tokens.cols()
+                                    : model.alignment.change.cols();
+    m.aligned = model.recipe.align;
     m.network = model.network.has_value();
     m.uses_grid = model.uses_grid;
     m.preset = model.recipe.preset;

@@ -212,6 +212,24 @@ void load_fitted(const SafetensorsFile& file, Model& model) {
             file.path());
 }
 
+void load_alignment(const SafetensorsFile& file, Alignment& alignment) {
+    constexpr float steepest = 4;
+    if (file.find("alignment_change") != nullptr) {
+        alignment.change = matrix(file, "alignment_change");
+        if (alignment.change.rows() != alignment.change.cols())
+            fail(ErrorCode::corrupt, "{}: tensor 'alignment_change': expected as many rows as columns, found [{},{}]",
+                 file.path(), alignment.change.rows(), alignment.change.cols());
+    }
+    if (file.find("alignment_length") == nullptr) return;
+    const auto length = values(file, "alignment_length", {2});
+    if (!(std::abs(length[0]) <= steepest) || !(length[1] > 0))
+        fail(ErrorCode::corrupt,
+             "{}: tensor 'alignment_length': expected a power of at most {} and a positive length, found {} and {}",
+             file.path(), steepest, length[0], length[1]);
+    alignment.length_power = length[0];
+    alignment.usual_length = length[1];
+}
+
 // A file without a recipe means the paper's; without a network that is its fixed start, h = 0.
 Recipe recipe_of(const SafetensorsFile& file, const Model& model) {
     Recipe base = preset_recipe("paper");
@@ -236,6 +254,7 @@ Model load_model(const std::filesystem::path& path) {
     load_network(file, model);
     load_probes(file, model.probes);
     load_fitted(file, model);
+    load_alignment(file, model.alignment);
     if (!model.bank.empty() && !model.probes.empty() && model.bank.prototypes.cols() != model.probes.tokens.cols())
         fail(ErrorCode::corrupt, "{}: tensor 'probes': expected {} columns like 'prototypes', found {}", file.path(),
              model.bank.prototypes.cols(), model.probes.tokens.cols());
@@ -287,6 +306,11 @@ void save_model(const std::filesystem::path& path, const Model& model) {
             if (!values.empty()) writer.declare(tensor.name, DType::f32, {values.size()});
         }
     }
+    const Alignment& alignment = model.alignment;
+    const std::array length{alignment.length_power, alignment.usual_length};
+    if (!alignment.change.empty())
+        writer.declare("alignment_change", DType::f32, {alignment.change.rows(), alignment.change.cols()});
+    if (!alignment.empty()) writer.declare("alignment_length", DType::f32, {length.size()});
 
     if (!model.bank.empty()) {
         writer.write("prototypes", 0, model.bank.prototypes.flat());
@@ -316,6 +340,8 @@ void save_model(const std::filesystem::path& path, const Model& model) {
             if (!values.empty()) writer.write(tensor.name, 0, std::span<const float>(values));
         }
     }
+    if (!alignment.change.empty()) writer.write("alignment_change", 0, alignment.change.flat());
+    if (!alignment.empty()) writer.write("alignment_length", 0, std::span<const float>(length));
     writer.commit();
 }
 

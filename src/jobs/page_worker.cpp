@@ -40,6 +40,7 @@ void check_model_dimension(const Model& model, std::size_t dim, const std::strin
     };
     check(model.bank.prototypes.cols(), "prototypes");
     check(model.probes.tokens.cols(), "probes");
+    check(model.alignment.change.cols(), "an alignment");
 }
 
 }  // namespace marginmerge

@@ -66,6 +66,7 @@ Recipe resolve_recipe(const RecipeChoice& choice, const Model* model, std::span<
         recipe.budget.vectors = *choice.vectors;
     }
     if (choice.unit_norm) recipe.unit_norm = *choice.unit_norm;
+    if (choice.align) recipe.align = *choice.align;
     if (choice.seed) recipe.seed = *choice.seed;
     recipe.budget.rounding = representative_rule(recipe.representative).rounding;
     if (choice.balance && recipe.budget.vectors > 0)

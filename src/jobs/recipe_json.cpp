@@ -43,6 +43,13 @@ void read_count(const json& object, const char* key, Integer& value, const std::
     }
 }
 
+void read(const json& object, const char* key, bool& value, const std::string& source) {
+    if (const json* found = member(object, key)) {
+        if (!found->is_boolean()) wrong(source, key, "true or false", *found);
+        value = found->get<bool>();
+    }
+}
+
 void read_rounding(const json& object, Budget::Rounding& rounding, const std::string& source) {
     std::string text = rounding == Budget::Rounding::up ? "up" : "nearest_even";
     read(object, "rounding", text, source);
@@ -66,6 +73,7 @@ json recipe_to_json(const Recipe& r) {
                 {"epsilon", r.constants.epsilon},
                 {"residual_clip", r.constants.residual_clip}}}};
     if (!r.preset.empty()) j["preset"] = r.preset;
+    if (r.align) j["align"] = true;
     if (r.budget.vectors > 0)
         j["vectors"] = r.budget.vectors;
     else
@@ -93,10 +101,8 @@ Recipe recipe_from_json(const std::string& text, const Recipe& base, const std::
     }
     read_rounding(j, r.budget.rounding, source);
     read_count(j, "seed", r.seed, source);
-    if (const json* found = member(j, "unit_norm")) {
-        if (!found->is_boolean()) wrong(source, "unit_norm", "true or false", *found);
-        r.unit_norm = found->get<bool>();
-    }
+    read(j, "unit_norm", r.unit_norm, source);
+    read(j, "align", r.align, source);
     if (const json* constants = member(j, "constants")) {
         if (!constants->is_object()) wrong(source, "constants", "an object", *constants);
         read_positive(*constants, "tau_c", r.constants.tau_c, source);

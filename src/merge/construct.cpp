@@ -5,6 +5,7 @@
 
 #include "core/fail.h"
 #include "kernels/elementwise.h"
+#include "kernels/products.h"
 #include "merge/features.h"
 #include "merge/network.h"
 #include "merge/registry.h"
@@ -21,6 +22,22 @@ void check_dimensions(const PageInput& page, const Model& model) {
     if (!model.probes.empty() && model.probes.tokens.cols() != d)
         fail(ErrorCode::invalid_argument, "page has {} dimensions, the model's probes have {}", d,
              model.probes.tokens.cols());
+    if (!model.alignment.change.empty() && model.alignment.change.cols() != d)
+        fail(ErrorCode::invalid_argument, "page has {} dimensions, the model's alignment has {}", d,
+             model.alignment.change.cols());
+}
+
+// Representatives as the judgements want them, see Alignment.
+void align_page(const Alignment& alignment, std::size_t page_length, bool unit_norm, PageWorkspace& w, Matrix& r) {
+    const auto scale =
+        static_cast<float>(std::pow(static_cast<double>(page_length) / alignment.usual_length, alignment.length_power));
+    if (!alignment.change.empty()) {
+        w.changed.reshape(r.rows(), r.cols());
+        product(r, alignment.change, w.changed);
+        add_scaled(1, w.changed.data(), r.data(), r.size());
+    }
+    for (float& x : r.flat()) x *= scale;
+    if (unit_norm) normalise_rows(r);
 }
 
 // The steps up to the features, in w.clusters.
@@ -134,6 +151,7 @@ void compress_page(const PageInput& page, const Model& model, const Recipe& reci
     out.owner.assign(n, -1);
     if (n == 0) return;
     representative_rule(recipe.representative).build({page, model, recipe, k}, w, out);
+    if (recipe.align) align_page(model.alignment, n, recipe.unit_norm, w, out.representatives);
 }
 
 CompressedPage compress_page(const PageInput& page, const Model& model, const Recipe& recipe, PageWorkspace& w) {

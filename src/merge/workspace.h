@@ -25,6 +25,8 @@ struct PageWorkspace {
     std::vector<float> weight;    ///< unnormalised weights, then alpha_i [n]
     std::vector<std::int32_t> order;
 
+    Matrix changed;  ///< [k,d] what an alignment adds
+
     FitWorkspace fit;  ///< for fitted
     FitStart fit_start;
 

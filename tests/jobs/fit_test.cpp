@@ -11,6 +11,7 @@
 #include "io/atomic_file.h"
 #include "io/multi_vector_file.h"
 #include "kernels/convert.h"
+#include "kernels/maxsim.h"
 #include "kernels/products.h"
 #include "marginmerge/core/error.h"
 #include "marginmerge/jobs/model_file.h"
@@ -29,7 +30,8 @@ struct Corpus {
     test::TemporaryDirectory folder;
     FitOptions options;
 
-    explicit Corpus(std::size_t documents = 40, std::size_t queries = 24, std::uint64_t seed = 1) {
+    explicit Corpus(std::size_t documents = 40, std::size_t queries = 24, std::uint64_t seed = 1,
+                    std::size_t lengths = 20) {
         Random random(seed);
         Matrix topics(30, d);
         for (float& x : topics.flat()) x = static_cast<float>(random.normal());
@@ -44,7 +46,7 @@ struct Corpus {
         for (std::size_t i = 0; i < documents; ++i) {
             auto& mix = mixes.emplace_back();
             for (int t = 0; t < 4; ++t) mix.push_back(random.below(30));
-            Matrix v(40 + random.below(20), d);
+            Matrix v(40 + random.below(lengths), d);
             for (std::size_t r = 0; r < v.rows(); ++r) near(topics.row(mix[random.below(4)]), 0.6, v.row(r));
             normalise_rows(v);
             docs.add("doc" + std::to_string(i), v);
@@ -131,6 +133,67 @@ TEST(Fit, DefaultFitsAndReportsTheComparison) {
         EXPECT_EQ(model.fitted.offsets.size(), model.probes.tokens.rows());
         EXPECT_THAT(model.settings, HasSubstr("ridge"));
     }
+}
+
+// Judgements that always prefer the long pages among those that fit a query.
+void prefer_long_pages(const Corpus& corpus) {
+    const MultiVectorSet docs = read_multi_vectors(corpus.folder / "docs.safetensors");
+    const MultiVectorSet asks = read_multi_vectors(corpus.folder / "train_queries.safetensors");
+    std::string qrels = "query-id\tcorpus-id\tscore\n";
+    for (std::size_t q = 0; q < asks.size(); ++q) {
+        const PreparedQuery query(asks.vectors(q));
+        std::vector<std::pair<float, std::size_t>> order;
+        for (std::size_t i = 0; i < docs.size(); ++i) order.emplace_back(-maxsim(query, docs.vectors(i)), i);
+        std::sort(order.begin(), order.end());
+        std::size_t longest = order[0].second;
+        for (std::size_t i = 1; i < 8; ++i)
+            if (docs.vectors_of(order[i].second) > docs.vectors_of(longest)) longest = order[i].second;
+        qrels += asks.id(q) + "\t" + docs.id(longest) + "\t1\n";
+    }
+    write_text_file(corpus.folder / "train_qrels.tsv", qrels);
+}
+
+TEST(Fit, JudgementsAlignAllPagesWhereThatHelps) {
+    Corpus corpus(120, 90, 1, 300);
+    prefer_long_pages(corpus);
+    corpus.options.preset = "fixed";
+    EXPECT_EQ(fit(corpus.options).alignment.queries, 0U);
+    corpus.options.align = 0.2;
+    const FitReport report = fit(corpus.options);
+    EXPECT_EQ(report.alignment.queries, 90U);
+    ASSERT_TRUE(report.alignment.kept);
+    EXPECT_GT(report.alignment.ndcg, report.alignment.full_ndcg + report.alignment.error);
+    EXPECT_GT(report.alignment.length_power, 0);
+    EXPECT_LE(report.alignment.flips, 0.2);
+    const Model model = load_model(corpus.options.output);
+    EXPECT_TRUE(model.recipe.align);
+    EXPECT_FALSE(model.alignment.empty());
+    EXPECT_EQ(nlohmann::json::parse(model.provenance).at("alignment").at("kept"), true);
+
+    corpus.options.align = 0.01;
+    EXPECT_LE(fit(corpus.options).alignment.flips, 0.01);
+    corpus.options.align = 0;
+    EXPECT_EQ(fit(corpus.options).alignment.queries, 0U);
+    EXPECT_TRUE(load_model(corpus.options.output).alignment.empty());
+    corpus.options.align = 0.2;
+    corpus.options.no_labels = true;
+    EXPECT_EQ(fit(corpus.options).alignment.queries, 0U);
+    corpus.options.align = -0.1;
+    EXPECT_THAT(failure(corpus.options), HasSubstr("--align"));
+}
+
+// Judgements at random teach nothing that holds for other queries.
+TEST(Fit, JudgementsThatTeachNothingAreLeftOut) {
+    Corpus corpus(120, 60);
+    Random random(9);
+    std::string qrels = "query-id\tcorpus-id\tscore\n";
+    for (std::size_t q = 0; q < 60; ++q)
+        qrels += "q" + std::to_string(q) + "\tdoc" + std::to_string(random.below(120)) + "\t1\n";
+    write_text_file(corpus.folder / "train_qrels.tsv", qrels);
+    const FitReport report = fit(corpus.options);
+    EXPECT_EQ(report.alignment.queries, 60U);
+    EXPECT_FALSE(report.alignment.kept);
+    EXPECT_FALSE(load_model(corpus.options.output).recipe.align);
 }
 
 TEST(Fit, KilledTrainingContinuesToTheSameBytes) {

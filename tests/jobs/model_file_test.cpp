@@ -61,6 +61,11 @@ TEST(ModelFile, RoundTrip) {
     model.settings = R"({"ridge":0.02})";
     model.provenance = R"({"seed":7})";
     model.uses_grid = true;
+    model.alignment.change = Matrix(24, 24);
+    model.alignment.change(3, 5) = 0.125f;
+    model.alignment.length_power = -0.03f;
+    model.alignment.usual_length = 170.5f;
+    model.recipe.align = true;
     save_model(folder / "m.safetensors", model);
     const Model read = load_model(folder / "m.safetensors");
     EXPECT_EQ(test::largest_gap(read.bank.prototypes, model.bank.prototypes), 0);
@@ -76,6 +81,10 @@ TEST(ModelFile, RoundTrip) {
     EXPECT_EQ(read.recipe.constants.tau_c, 0.07);
     EXPECT_EQ(read.recipe.seed, model.recipe.seed);
     EXPECT_TRUE(read.recipe.unit_norm);
+    EXPECT_TRUE(read.recipe.align);
+    EXPECT_EQ(test::largest_gap(read.alignment.change, model.alignment.change), 0);
+    EXPECT_EQ(read.alignment.length_power, -0.03f);
+    EXPECT_EQ(read.alignment.usual_length, 170.5f);
     EXPECT_EQ(read.settings, model.settings);
     EXPECT_EQ(read.provenance, model.provenance);
     EXPECT_TRUE(read.uses_grid);
@@ -147,6 +156,20 @@ TEST(Presets, AreSoundAndFlagsOverrideThem) {
     paper.preset = "paper";
     EXPECT_THROW(resolve_recipe(paper, nullptr, {}), Error);
     EXPECT_EQ(resolve_recipe(paper, &model, {}).fill, "index");
+}
+
+TEST(ModelFile, AnAlignmentMustBeSquareAndModerate) {
+    const TemporaryDirectory folder;
+    const Tensor change{"alignment_change", {2, 2}, {0, 0.1f, 0, 0}}, length{"alignment_length", {2}, {-0.05f, 100}};
+    EXPECT_EQ(refusal(write(folder, {prototypes, frequencies, change, length})), "accepted");
+    EXPECT_NE(refusal(write(folder, {prototypes, frequencies, {"alignment_change", {1, 2}, {0, 0}}}))
+                  .find("as many rows as columns"),
+              std::string::npos);
+    for (const std::vector<float>& wrong : {std::vector<float>{9, 100}, {-0.1f, 0}, {-0.1f, -3}}) {
+        EXPECT_NE(refusal(write(folder, {prototypes, frequencies, change, {"alignment_length", {2}, wrong}}))
+                      .find("alignment_length"),
+                  std::string::npos);
+    }
 }
 
 }  // namespace

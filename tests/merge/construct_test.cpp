@@ -287,5 +287,38 @@ TEST(Registry, SaysWhatTheModelLacks) {
     EXPECT_NO_THROW(check_recipe(recipe, Model{}));
 }
 
+TEST(Construct, AnAlignmentIsAppliedToWhateverWasBuilt) {
+    const Matrix v = test::random_page(40, 24, 4, 0.4, 5);
+    Model model;
+    model.alignment.change = Matrix(24, 24);
+    model.alignment.change(2, 7) = 0.5f;
+    model.alignment.length_power = -0.5f;
+    model.alignment.usual_length = 10;
+    Recipe recipe;
+    recipe.anchors = "kcenter";
+    recipe.representative = "kmeans";
+    recipe.budget.keep = 0.2;
+    PageWorkspace w;
+    const PageInput page{v, {}, 1};
+    const CompressedPage plain = compress_page(page, model, recipe, w);
+    recipe.align = true;
+    const CompressedPage aligned = compress_page(page, model, recipe, w);
+    EXPECT_EQ(plain.owner, aligned.owner);
+    for (std::size_t i = 0; i < plain.representatives.rows(); ++i) {
+        for (std::size_t j = 0; j < 24; ++j) {
+            const float moved = plain.representatives(i, j) + (j == 2 ? 0.5f * plain.representatives(i, 7) : 0.0f);
+            EXPECT_FLOAT_EQ(aligned.representatives(i, j), 0.5f * moved);
+        }
+    }
+    recipe.unit_norm = true;
+    const CompressedPage unit = compress_page(page, model, recipe, w);
+    for (std::size_t i = 0; i < unit.representatives.rows(); ++i)
+        EXPECT_NEAR(dot(unit.representatives.row(i), unit.representatives.row(i), 24), 1, 1e-5);
+
+    EXPECT_THROW(check_recipe(recipe, Model()), Error);
+    const Matrix other = test::random_page(40, 16, 4, 0.4, 5);
+    EXPECT_THROW(compress_page({other, {}, 1}, model, recipe, w), Error);
+}
+
 }  // namespace
 }  // namespace marginmerge

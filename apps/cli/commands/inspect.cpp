@@ -57,11 +57,9 @@ Json to_json(const std::string& path, const InspectReport& r) {
         out["probes"] = m.probes;
         out["network"] = m.network;
         out["uses_grid"] = m.uses_grid;
-        out["recipe"] = {{"preset", m.preset},
-                         {"anchors", m.anchors},
-                         {"fill", m.fill},
-                         {"representative", m.representative},
-                         {"keep", m.keep}};
+        out["recipe"] = {{"preset", m.preset}, {"anchors", m.anchors},
+                         {"fill", m.fill},     {"representative", m.representative},
+                         {"keep", m.keep},     {"align", m.aligned}};
         if (!m.settings.empty()) out["settings"] = embedded(m.settings);
         if (!m.provenance.empty()) out["provenance"] = embedded(m.provenance);
     }
@@ -109,8 +107,9 @@ void print_model(const ModelReport& m) {
     if (m.probes > 0) fmt::print("  {} probes\n", m.probes);
     fmt::print("  {}, coordinates {}\n", m.network ? "weighting network 15-32-16-1" : "no network",
                m.uses_grid ? "used" : "not used");
-    fmt::print("  recipe: {}anchors {}, fill {}, representative {}, keep {}\n", m.preset.empty() ? "" : m.preset + ": ",
-               m.anchors, m.fill, m.representative, m.keep);
+    fmt::print("  recipe: {}anchors {}, fill {}, representative {}, keep {}{}\n",
+               m.preset.empty() ? "" : m.preset + ": ", m.anchors, m.fill, m.representative, m.keep,
+               m.aligned ? ", aligned with judgements" : "");
     if (!m.settings.empty()) fmt::print("  settings: {}\n", m.settings);
     if (!m.provenance.empty()) fmt::print("  provenance: {}\n", m.provenance.substr(0, 400));
 }

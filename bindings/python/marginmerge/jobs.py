@@ -26,6 +26,7 @@ def fit(
     fill: str | None = None,
     representative: str | None = None,
     unit_norm: bool = False,
+    align: float | None = None,
     no_labels: bool = False,
     compare: bool = True,
     hold_out: float = 0.0,
@@ -50,6 +51,7 @@ def fit(
         preset: what to fit; see docs/training.md. `anchors`, `fill` and `representative` override its parts.
         keep: share of vectors to fit for (0.05).
         unit_norm: fit for engines that only know cosine.
+        align: let `qrels` change the order of at most this share of pairs; 0: of none (0.005 with the default preset).
         no_labels: ignore `qrels`.
         compare: hold the result against fixed representatives and keep those where they are better.
         hold_out: share of documents set aside for evaluation.
@@ -64,7 +66,7 @@ def fit(
         name = os.path.splitext(os.path.basename(os.fspath(documents)))[0]
     options = given(
         preset=preset, keep=keep, anchors=anchors, fill=fill, representative=representative, unit_norm=unit_norm,
-        no_labels=no_labels, compare=compare, hold_out=hold_out, validation=validation, epochs=epochs,
+        align=align, no_labels=no_labels, compare=compare, hold_out=hold_out, validation=validation, epochs=epochs,
         learning_rate=learning_rate, prototypes=prototypes, probes=probes, seed=seed, name=name, threads=threads,
     )  # fmt: skip
     if output is not None:
@@ -91,6 +93,7 @@ def compress(
     fill: str | None = None,
     representative: str | None = None,
     unit_norm: bool | None = None,
+    align: bool | None = None,
     seed: int | None = None,
     dtype: str | None = None,
     ids: Iterable[str] | None = None,
@@ -110,6 +113,7 @@ def compress(
             interruption, and gives the bytes that `marginmerge compress` gives.
         preset: a whole recipe by name; `anchors`, `fill` and `representative` override its parts.
         unit_norm: scale representatives to unit norm, for engines that only know cosine.
+        align: False leaves out what the model learned from judgements about all pages alike.
         dtype: storage of the result, "f16" or "f32"; by default f16 in files and f32 in memory.
         ids, grids: as for `vectors`, when `documents` is a list.
 
@@ -117,7 +121,7 @@ def compress(
     """
     options = given(
         preset=preset, anchors=anchors, fill=fill, representative=representative, keep=keep, vectors=vectors_per_page,
-        balance=balance, unit_norm=unit_norm, seed=seed, dtype=dtype, threads=threads,
+        balance=balance, unit_norm=unit_norm, align=align, seed=seed, dtype=dtype, threads=threads,
     )  # fmt: skip
     if isinstance(documents, (str, os.PathLike)) and output is not None:
         with tempfile.TemporaryDirectory(prefix="marginmerge-") as folder:

@@ -77,6 +77,7 @@ RecipeChoice take_recipe(Keywords& keywords) {
     keywords.take("vectors", choice.vectors);
     keywords.take("balance", choice.balance);
     keywords.take("unit_norm", choice.unit_norm);
+    keywords.take("align", choice.align);
     keywords.take("seed", choice.seed);
     return choice;
 }
@@ -190,6 +191,17 @@ py::dict to_dict(const FitReport& r) {
         candidates.append(one);
     }
     d["candidates"] = candidates;
+    if (r.alignment.queries > 0) {
+        py::dict alignment;
+        alignment["queries"] = r.alignment.queries;
+        alignment["full_ndcg5"] = r.alignment.full_ndcg;
+        alignment["ndcg5"] = r.alignment.ndcg;
+        alignment["standard_error"] = r.alignment.error;
+        alignment["flips"] = r.alignment.flips;
+        alignment["length_power"] = r.alignment.length_power;
+        alignment["kept"] = r.alignment.kept;
+        d["alignment"] = alignment;
+    }
     seconds["loading"] = r.seconds_loading;
     seconds["bank"] = r.seconds_bank;
     seconds["mining"] = r.seconds_mining;
@@ -226,6 +238,7 @@ py::tuple fit_model(const MultiVectorSet& documents, const MultiVectorSet* queri
     keywords.take("threads", o.threads);
     keywords.take("no_labels", o.no_labels);
     keywords.take("unit_norm", o.unit_norm);
+    keywords.take("align", o.align);
     keywords.take("compare", o.compare);
     keywords.take("hold_out", o.hold_out);
     keywords.take("validation", o.validation);

@@ -70,6 +70,16 @@ def test_balance_shares_one_budget(corpus, files, binary, tmp_path):
     assert np.array_equal(marginmerge.vectors(tmp_path / "shared").vectors, shared.vectors)
 
 
+def test_alignment_can_be_left_out(corpus, tmp_path):
+    report = {}
+    model = marginmerge.fit(corpus.pages, corpus.queries, corpus.qrels, align=0.5, report=report)
+    plain = marginmerge.fit(corpus.pages, corpus.queries, corpus.qrels, align=0)
+    without = marginmerge.compress(corpus.pages, model, keep=0.1, align=False)
+    assert np.array_equal(without.vectors, marginmerge.compress(corpus.pages, plain, keep=0.1).vectors)
+    changed = not np.array_equal(without.vectors, marginmerge.compress(corpus.pages, model, keep=0.1).vectors)
+    assert changed == report.get("alignment", {"kept": False})["kept"]
+
+
 def test_unit_norm(corpus):
     small = marginmerge.compress(corpus.pages, keep=0.1, unit_norm=True)
     assert np.allclose(np.linalg.norm(small.vectors, axis=1), 1, atol=1e-5)

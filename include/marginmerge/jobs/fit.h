@@ -50,6 +50,7 @@ struct FitOptions {
     std::uint64_t seed = 42;                     ///< of training; the splits have seeds of their own
     std::size_t threads = 0;                     ///< 0: all cores
     bool no_labels = false;                      ///< ignore judgements: the full index is the teacher
+    std::optional<double> align;                 ///< most pairs (share) whose order judgements may change; 0: none
     bool unit_norm = false;                      ///< fit for engines that only know cosine
     bool compare = true;                         ///< hold the result against the fixed representatives and fall back
     double hold_out = 0;                         ///< share of documents set aside for evaluation (the paper: 0.3)
@@ -71,6 +72,17 @@ struct FitCandidate {
     bool chosen = false;
 };
 
+/// What letting judgements change all pages alike does to the full index, in cross-validation over the judged queries.
+struct FitAlignment {
+    std::size_t queries = 0;  ///< judged ones it was learned from; 0: it was not tried
+    double full_ndcg = 0;     ///< nDCG@5 of the full index on them
+    double ndcg = 0;          ///< with the alignment
+    double error = 0;         ///< standard error of the difference
+    double flips = 0;         ///< pairs (relevant, drawn at random) that change their order
+    double length_power = 0;
+    bool kept = false;  ///< whether the gain was more than its standard error
+};
+
 struct FitReport {
     Recipe recipe;  ///< what the model recommends
     std::size_t documents = 0, vectors = 0;
@@ -81,6 +93,7 @@ struct FitReport {
     bool resumed = false;
     double full_ndcg = 0;  ///< of the full index on the validation queries
     std::vector<FitCandidate> candidates;
+    FitAlignment alignment;
     std::string fell_back;   ///< empty, or why a fixed representative was kept
     std::string settings;    ///< JSON
     std::string provenance;  ///< JSON, as in the model file

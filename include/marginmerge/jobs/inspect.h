@@ -50,6 +50,7 @@ struct ModelReport {
     std::size_t prototypes = 0, dim = 0, probes = 0;
     bool network = false;
     bool uses_grid = false;
+    bool aligned = false;  ///< its recipe applies what judgements said about all pages alike
     std::string preset, anchors, fill, representative;
     double keep = 0;
     std::string settings, provenance;  ///< JSON texts, may be empty

@@ -54,6 +54,15 @@ struct FittedParts {
     std::vector<float> spread;   ///< [P] and its deviation
 };
 
+/// What judgements say about all pages alike: a representative r of a page of n vectors is kept as
+/// (n / usual_length)^length_power (r + change r).
+struct Alignment {
+    Matrix change;           ///< [d,d], empty: none
+    float length_power = 0;  ///< 0: the length does not count
+    float usual_length = 1;
+    bool empty() const { return change.empty() && length_power == 0; }
+};
+
 /// Everything `fit` learns and `compress` needs. Parts may be empty: fixed representatives need
 /// no network, Ward pooling needs nothing at all.
 struct Model {
@@ -62,6 +71,7 @@ struct Model {
     std::optional<Network> network;
     ProbeSet probes;
     FittedParts fitted;
+    Alignment alignment;
     Recipe recipe;           ///< what it was fitted for; flags override it
     std::string settings;    ///< JSON: recipe-specific fitted settings (ridge, steps, ...), may be empty
     std::string provenance;  ///< JSON: seeds, hashes, data, training curve

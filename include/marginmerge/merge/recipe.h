@@ -45,6 +45,7 @@ struct Recipe {
     Budget budget;
     MergeConstants constants;
     bool unit_norm = false;  ///< for engines that only know cosine
+    bool align = false;      ///< apply the model's alignment with judgements
     std::uint64_t seed = 42;
 };
 
