@@ -23,8 +23,8 @@ constexpr std::size_t least_judged = 20;      // judged
 constexpr std::size_t ranked = 40;            // best pages of the full index beside the relevant ones of a query
 constexpr std::size_t most_relevant = 40;     // of a query
 constexpr std::size_t drawn = 40;             // pages at random beside them
-constexpr std::size_t most_documents = 4000;  // a corpus' pages among which queries are ranked
-constexpr std::size_t most_numbers = std::size_t{96} << 20;  // in the answers of all queries: 192 MB
+constexpr std::size_t most_documents = 1500;  // a corpus' pages among which queries are ranked
+constexpr std::size_t most_numbers = std::size_t{48} << 20;  // in the answers of all queries: 96 MB
 constexpr std::size_t most_dimensions = 512;                 // of a change
 
 // A query that can be judged: some of its relevant pages are there.
@@ -163,6 +163,16 @@ struct CrossValidation {
     std::vector<double> shares;
     std::vector<double> loss, ndcg, flips;  // means, by share
     std::vector<std::vector<double>> each;  // nDCG@5 of each query, by share
+
+    // Of the mean difference to the full index.
+    double standard_error(std::size_t share) const {
+        const auto n = static_cast<double>(each[share].size());
+        const double mean = ndcg[share] - ndcg[0];
+        double square = 0;
+        for (std::size_t i = 0; i < each[share].size(); ++i) square += std::pow(each[share][i] - each[0][i] - mean, 2);
+        return std::sqrt(square / std::max(1.0, n - 1) / n);
+    }
+    bool helps(std::size_t share) const { return share != 0 && ndcg[share] - ndcg[0] > standard_error(share); }
 };
 
 CrossValidation cross_validate(std::span<const JudgedQuery* const> queries, const AlignmentSettings& settings) {
@@ -207,14 +217,6 @@ std::size_t best_share(const CrossValidation& v, double most_flips) {
     return best;
 }
 
-double standard_error(std::span<const double> a, std::span<const double> b) {
-    const auto n = static_cast<double>(a.size());
-    double mean = 0, square = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) mean += (a[i] - b[i]) / n;
-    for (std::size_t i = 0; i < a.size(); ++i) square += std::pow(a[i] - b[i] - mean, 2);
-    return std::sqrt(square / std::max(1.0, n - 1) / n);
-}
-
 }  // namespace
 
 void fit_alignment(FitContext& context) {
@@ -232,14 +234,16 @@ void fit_alignment(FitContext& context) {
     settings.threads = context.options.threads;
     settings.change = judged.front().tokens.cols() <= most_dimensions;
     const CrossValidation validation = cross_validate(queries, settings);
-    const std::size_t best = best_share(validation, most_flips);
+    std::size_t best = best_share(validation, most_flips);
+    // What is asked for beyond the usual may be more than so few queries can teach.
+    if (!validation.helps(best)) best = best_share(validation, std::min(most_flips, usual_share));
     FitAlignment& report = context.report.alignment;
     report.queries = queries.size();
     report.full_ndcg = validation.ndcg[0];
     report.ndcg = validation.ndcg[best];
-    report.error = standard_error(validation.each[best], validation.each[0]);
+    report.error = validation.standard_error(best);
     report.flips = validation.flips[best];
-    report.kept = best != 0 && report.ndcg - report.full_ndcg > report.error;
+    report.kept = validation.helps(best);
     if (report.kept) {
         Alignment alignment = share_of(learn_alignment(queries, settings), validation.shares[best]);
         alignment.usual_length = static_cast<float>(usual_length);

@@ -69,6 +69,10 @@ nlohmann::json to_json(const FitReport& r, const std::string& output) {
 
 void print(const FitAlignment& a) {
     fmt::print("  {} judged queries, cross-validated on the full index: ", a.queries);
+    if (!a.kept && a.flips == 0) {
+        fmt::print("aligning pages with them gains nothing; left out\n");
+        return;
+    }
     if (!a.kept) {
         fmt::print("aligning pages with them changes nDCG@5 by {:+.4f} +- {:.4f}; left out\n", a.ndcg - a.full_ndcg,
                    a.error);
