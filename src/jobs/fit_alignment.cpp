@@ -1,5 +1,3 @@
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -227,8 +225,8 @@ void fit_alignment(FitContext& context) {
     std::vector<JudgedQuery> judged = judged_queries(context);
     if (judged.size() < least_judged) return;
     const double usual_length = centre_lengths(judged);
-    std::vector<const JudgedQuery*> queries;
-    for (const JudgedQuery& q : judged) queries.push_back(&q);
+    std::vector<const JudgedQuery*> queries(judged.size());
+    std::transform(judged.begin(), judged.end(), queries.begin(), [](const JudgedQuery& q) { return &q; });
 
     AlignmentSettings settings;
     settings.threads = context.options.threads;
