@@ -17,7 +17,7 @@ namespace {
 
 constexpr double usual_share = 0.005;  // of pairs may change their order with the default preset
 constexpr std::size_t alignment_folds = 5;
-constexpr std::size_t least_judged = 20;      // judged
+constexpr std::size_t least_judged = 20;      // queries
 constexpr std::size_t ranked = 40;            // best pages of the full index beside the relevant ones of a query
 constexpr std::size_t most_relevant = 40;     // of a query
 constexpr std::size_t drawn = 40;             // pages at random beside them

@@ -233,7 +233,7 @@ std::vector<AlignmentEffect> judge_alignment(const JudgedQuery& query, const Ali
                                              std::span<const double> shares, double temperature) {
     const std::vector<double> added = added_scores(query, transposed(alignment.change));
     Relevance relevance;
-    for (std::size_t i = 0; i < query.pages(); ++i) {
+    for (std::size_t i = 0; i < query.contested; ++i) {
         if (query.grades[i] <= 0) continue;
         relevance.positions.push_back(i);
         relevance.grades.push_back(query.grades[i]);
@@ -247,7 +247,7 @@ std::vector<AlignmentEffect> judge_alignment(const JudgedQuery& query, const Ali
         for (std::size_t i = 0; i < scores.size(); ++i)
             scores[i] =
                 (query.scores[i] + share * added[i]) * std::exp(share * alignment.length_power * query.lengths[i]);
-        const std::vector<float> ranked(scores.begin(), scores.end());
+        const std::vector<float> ranked(scores.begin(), scores.begin() + static_cast<std::ptrdiff_t>(query.contested));
         effect.loss = listwise(query, scores, temperature, slope);
         effect.ndcg = ndcg(rank_pages(ranked, 5), relevance, 5);
         for (const std::size_t p : relevance.positions) {

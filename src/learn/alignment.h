@@ -48,7 +48,7 @@ Alignment share_of(const Alignment& alignment, double share);
 /// What an alignment does to the ranking of one query.
 struct AlignmentEffect {
     double loss = 0;        ///< cross-entropy
-    double ndcg = 0;        ///< at 5
+    double ndcg = 0;        ///< at 5, of the contested pages
     std::size_t flips = 0;  ///< pairs (relevant, drawn at random) in another order than on the full index
     std::size_t pairs = 0;
 };
