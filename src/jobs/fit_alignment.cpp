@@ -20,7 +20,7 @@ constexpr std::size_t alignment_folds = 5;
 constexpr std::size_t least_judged = 20;      // queries
 constexpr std::size_t ranked = 40;            // best pages of the full index beside the relevant ones of a query
 constexpr std::size_t most_relevant = 40;     // of a query
-constexpr std::size_t drawn = 40;             // pages at random beside them
+constexpr std::size_t drawn_pages = 40;       // pages at random beside them
 constexpr std::size_t most_documents = 1500;  // a corpus' pages among which queries are ranked
 constexpr std::size_t most_numbers = std::size_t{48} << 20;  // in the answers of all queries: 96 MB
 constexpr std::size_t most_dimensions = 512;                 // of a change
@@ -46,7 +46,8 @@ std::vector<JudgedRef> choose_queries(const FitContext& context) {
     for (; count < all.size(); ++count) {
         const FitCorpus& corpus = context.corpora[all[count].corpus];
         const std::size_t relevant = std::min(most_relevant, corpus.labels[all[count].query].documents.size());
-        numbers += (relevant + ranked + drawn) * corpus.queries.vectors_of(all[count].query) * corpus.queries.dim();
+        numbers +=
+            (relevant + ranked + drawn_pages) * corpus.queries.vectors_of(all[count].query) * corpus.queries.dim();
         if (numbers > most_numbers) break;
     }
     all.resize(count);
@@ -87,7 +88,7 @@ JudgedQuery judged_query(const FitCorpus& corpus, std::size_t query, const Mined
     for (const ScoredDocument& page : mined.top) add(page.document, 0);
     out.contested = pages.size();
     Random random(mix_seed(42, query));
-    for (std::size_t i = 0; i < 2 * drawn && pages.size() < out.contested + drawn; ++i) {
+    for (std::size_t i = 0; i < 2 * drawn_pages && pages.size() < out.contested + drawn_pages; ++i) {
         const std::size_t page = documents[random.below(documents.size())];
         const auto& relevant = labels.documents;
         if (std::find(relevant.begin(), relevant.end(), page) == relevant.end()) add(page, 0);
@@ -138,7 +139,7 @@ std::vector<JudgedQuery> judged_queries(const FitContext& context) {
                      [&](std::size_t i) { judged[i] = judged_query(corpus, queries[i], mined[i], documents); });
         // Where nearly every page is relevant there is nothing to compare with.
         for (JudgedQuery& query : judged)
-            if (query.pages() >= query.contested + drawn / 2) all.push_back(std::move(query));
+            if (query.pages() >= query.contested + drawn_pages / 2) all.push_back(std::move(query));
     }
     return all;
 }

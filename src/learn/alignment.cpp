@@ -12,7 +12,7 @@ namespace marginmerge {
 
 namespace {
 
-constexpr int halvings = 40;       // of a step, at most
+constexpr int most_halvings = 40;  // of a step, at most
 constexpr int highest_grade = 20;  // 2^grade must stay a number
 
 // What is learned: the change, transposed, and the power of the length.
@@ -21,7 +21,7 @@ struct Point {
     double power = 0;
 };
 
-Matrix transposed(ConstMatrix m) {
+Matrix transpose_of(ConstMatrix m) {
     Matrix out(m.cols, m.rows);
     for (std::size_t i = 0; i < m.rows; ++i)
         for (std::size_t j = 0; j < m.cols; ++j) out(j, i) = m(i, j);
@@ -91,9 +91,9 @@ double movement(const JudgedQuery& query, std::span<const double> scores, double
     return sum;
 }
 
-class Objective {
+class AlignmentObjective {
 public:
-    Objective(std::span<const JudgedQuery* const> queries, const AlignmentSettings& settings)
+    AlignmentObjective(std::span<const JudgedQuery* const> queries, const AlignmentSettings& settings)
         : queries_(queries),
           settings_(settings),
           temperature_(settings.temperature * score_spread(queries)),
@@ -201,13 +201,13 @@ double score_spread(std::span<const JudgedQuery* const> queries) {
 
 // Accelerated gradient steps; their length is halved until the objective falls as far as it must.
 Alignment learn_alignment(std::span<const JudgedQuery* const> queries, const AlignmentSettings& settings) {
-    const Objective objective(queries, settings);
+    const AlignmentObjective objective(queries, settings);
     Point at = objective.start(), ahead = at, gradient;
     double inertia = 1, length = 1 / settings.ridge;
     for (std::size_t s = 0; s < settings.steps; ++s) {
         const double value = objective(ahead, &gradient), square = objective.square(gradient);
         Point next = objective.step(ahead, gradient, length);
-        for (int h = 0; h < halvings && !(objective(next, nullptr) <= value - 0.5 * length * square); ++h) {
+        for (int h = 0; h < most_halvings && !(objective(next, nullptr) <= value - 0.5 * length * square); ++h) {
             length /= 2;
             next = objective.step(ahead, gradient, length);
         }
@@ -217,7 +217,7 @@ Alignment learn_alignment(std::span<const JudgedQuery* const> queries, const Ali
         inertia = more;
     }
     Alignment out;
-    out.change = transposed(at.change);
+    out.change = transpose_of(at.change);
     out.length_power = static_cast<float>(at.power);
     return out;
 }
@@ -231,7 +231,7 @@ Alignment share_of(const Alignment& alignment, double share) {
 
 std::vector<AlignmentEffect> judge_alignment(const JudgedQuery& query, const Alignment& alignment,
                                              std::span<const double> shares, double temperature) {
-    const std::vector<double> added = added_scores(query, transposed(alignment.change));
+    const std::vector<double> added = added_scores(query, transpose_of(alignment.change));
     Relevance relevance;
     for (std::size_t i = 0; i < query.contested; ++i) {
         if (query.grades[i] <= 0) continue;
