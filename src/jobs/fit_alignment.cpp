@@ -176,8 +176,8 @@ struct CrossValidation {
 
 CrossValidation cross_validate(std::span<const JudgedQuery* const> queries, const AlignmentSettings& settings) {
     CrossValidation out;
-    out.shares = {0};
-    for (double share = 2; share > 0.02; share *= 0.85) out.shares.push_back(share);
+    out.shares = {0, 2};
+    while (out.shares.back() > 0.025) out.shares.push_back(0.85 * out.shares.back());
     const std::size_t n = out.shares.size();
     out.loss.assign(n, 0);
     out.ndcg.assign(n, 0);
