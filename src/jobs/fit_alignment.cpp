@@ -6,7 +6,6 @@
 #include "core/random.h"
 #include "jobs/fit_context.h"
 #include "kernels/convert.h"
-#include "kernels/products.h"
 #include "learn/alignment.h"
 #include "learn/mining.h"
 #include "merge/registry.h"
@@ -95,19 +94,11 @@ JudgedQuery judged_query(const FitCorpus& corpus, std::size_t query, const Mined
     }
     const std::size_t t = out.tokens.rows(), d = out.tokens.cols();
     out.answers.resize(pages.size() * t * d);
-    std::vector<std::int32_t> winner(t);
-    std::vector<float> similarity(t);
     Matrix found(t, d);
     for (std::size_t i = 0; i < pages.size(); ++i) {
         const Matrix page = to_float(corpus.documents.vectors(pages[i]));
-        nearest(out.tokens, page, winner, similarity);
-        float score = 0;
-        for (std::size_t j = 0; j < t; ++j) {
-            score += similarity[j];
-            std::copy_n(page.row(static_cast<std::size_t>(winner[j])), d, found.row(j));
-        }
+        out.scores.push_back(find_answers(out.tokens, page, found));
         from_float(found.flat(), ScalarType::f16, out.answers.data() + i * t * d);
-        out.scores.push_back(score);
         out.lengths.push_back(std::log(static_cast<float>(page.rows())));
     }
     return out;
@@ -190,11 +181,7 @@ CrossValidation cross_validate(std::span<const JudgedQuery* const> queries, cons
             (i % alignment_folds == fold ? unseen : seen).push_back(queries[i]);
         const Alignment alignment = learn_alignment(seen, settings);
         const double temperature = settings.temperature * score_spread(seen);
-        std::vector<std::vector<AlignmentEffect>> effects(unseen.size());
-        parallel_for(unseen.size(), settings.threads, [&](std::size_t i) {
-            effects[i] = judge_alignment(*unseen[i], alignment, out.shares, temperature);
-        });
-        for (const auto& of_query : effects) {
+        for (const auto& of_query : judge_alignment(unseen, alignment, out.shares, temperature, settings.threads)) {
             pairs += static_cast<double>(of_query.front().pairs);
             for (std::size_t s = 0; s < n; ++s) {
                 out.loss[s] += of_query[s].loss / static_cast<double>(queries.size());

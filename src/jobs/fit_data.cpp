@@ -313,4 +313,13 @@ std::vector<FitCorpus> load_fit_data(const FitOptions& options) {
     return corpora;
 }
 
+float find_answers(ConstMatrix tokens, ConstMatrix page, MutMatrix answers) {
+    std::vector<std::int32_t> winner(tokens.rows);
+    std::vector<float> similarity(tokens.rows);
+    nearest(tokens, page, winner, similarity);
+    for (std::size_t t = 0; t < tokens.rows; ++t)
+        std::copy_n(page.row(static_cast<std::size_t>(winner[t])), page.cols, answers.row(t));
+    return std::accumulate(similarity.begin(), similarity.end(), 0.0f);
+}
+
 }  // namespace marginmerge

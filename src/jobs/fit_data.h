@@ -49,4 +49,7 @@ std::vector<Sha256::Digest> hash_pages(const MultiVectorSet& documents, std::siz
 MultiVectorSet draw_pseudo_queries(const MultiVectorSet& documents, std::span<const std::size_t> positions,
                                    std::size_t count, std::size_t tokens, std::uint64_t seed);
 
+/// The vector of a page that answers each token, into `answers` [tokens,d]. Returns the page's score.
+float find_answers(ConstMatrix tokens, ConstMatrix page, MutMatrix answers);
+
 }  // namespace marginmerge

@@ -106,15 +106,11 @@ public:
     void append(std::size_t q, const QueryRef& ref, QueryTokens& out, std::size_t& at) const {
         const FitCorpus& corpus = context_.corpora[ref.corpus];
         const Matrix tokens = to_float(corpus.queries.vectors(ref.query));
-        std::vector<std::int32_t> winner(tokens.rows());
-        std::vector<float> similarity(tokens.rows());
         for (const auto document : best_[q]) {
-            const Matrix page = to_float(corpus.documents.vectors(document));
-            nearest(tokens, page, winner, similarity);
-            for (std::size_t t = 0; t < tokens.rows(); ++t, ++at) {
-                std::copy_n(tokens.row(t), tokens.cols(), out.answered.row(at));
-                std::copy_n(page.row(static_cast<std::size_t>(winner[t])), tokens.cols(), out.answers.row(at));
-            }
+            std::copy_n(tokens.data(), tokens.size(), out.answered.row(at));
+            find_answers(tokens, to_float(corpus.documents.vectors(document)),
+                         out.answers.view().middle_rows(at, tokens.rows()));
+            at += tokens.rows();
         }
     }
 

@@ -45,11 +45,11 @@ std::vector<std::int32_t> token_of_answers(const JudgedQuery& query) {
 }
 
 // What the change (transposed) adds to each page's score: the sum over tokens of (token change) . answer.
-std::vector<double> added_scores(const JudgedQuery& query, const Matrix& change) {
+std::vector<double> added_scores(const JudgedQuery& query, const PackedRows& change) {
     std::vector<double> added(query.pages(), 0.0);
-    if (change.empty()) return added;
+    if (change.rows == 0) return added;
     const std::size_t t = query.tokens.rows();
-    Matrix moved(t, change.rows());
+    Matrix moved(t, change.rows);
     product(query.tokens, change, moved);
     std::vector<float> each(query.pages() * t);
     dot_clusters(query.answers_view(), token_of_answers(query), moved, each);
@@ -91,6 +91,36 @@ double movement(const JudgedQuery& query, std::span<const double> scores, double
     return sum;
 }
 
+// One effect for each share of what an alignment adds to the scores.
+std::vector<AlignmentEffect> judge_query(const JudgedQuery& query, std::span<const double> added, double length_power,
+                                         std::span<const double> shares, double temperature) {
+    Relevance relevance;
+    for (std::size_t i = 0; i < query.contested; ++i) {
+        if (query.grades[i] <= 0) continue;
+        relevance.positions.push_back(i);
+        relevance.grades.push_back(query.grades[i]);
+    }
+    relevance.all_grades = relevance.grades;
+    std::vector<AlignmentEffect> effects;
+    std::vector<double> slope(query.pages());
+    for (const double share : shares) {
+        AlignmentEffect& effect = effects.emplace_back();
+        std::vector<double> scores(query.pages());
+        for (std::size_t i = 0; i < scores.size(); ++i)
+            scores[i] = (query.scores[i] + share * added[i]) * std::exp(share * length_power * query.lengths[i]);
+        const std::vector<float> ranked(scores.begin(), scores.begin() + static_cast<std::ptrdiff_t>(query.contested));
+        effect.loss = listwise(query, scores, temperature, slope);
+        effect.ndcg = ndcg(rank_pages(ranked, 5), relevance, 5);
+        for (const std::size_t p : relevance.positions) {
+            for (std::size_t i = query.contested; i < query.pages(); ++i) {
+                effect.flips += (query.scores[p] > query.scores[i]) != (scores[p] > scores[i]);
+                ++effect.pairs;
+            }
+        }
+    }
+    return effects;
+}
+
 class AlignmentObjective {
 public:
     AlignmentObjective(std::span<const JudgedQuery* const> queries, const AlignmentSettings& settings)
@@ -116,9 +146,10 @@ public:
         const std::size_t d = tokens_.rows;
         Matrix pulled(gradient != nullptr ? d : 0, token_count_);  // by each token: sum of slope x answer
         std::vector<double> losses(queries_.size()), powers(queries_.size());
+        const PackedRows change(at.change);
         parallel_for(queries_.size(), settings_.threads, [&](std::size_t q) {
             const JudgedQuery& query = *queries_[q];
-            std::vector<double> scores = added_scores(query, at.change), slope(query.pages(), 0.0);
+            std::vector<double> scores = added_scores(query, change), slope(query.pages(), 0.0);
             for (std::size_t i = 0; i < scores.size(); ++i)
                 scores[i] += query.scores[i] * (1 + at.power * query.lengths[i]);
             losses[q] = listwise(query, scores, temperature_, slope) +
@@ -229,34 +260,15 @@ Alignment share_of(const Alignment& alignment, double share) {
     return out;
 }
 
-std::vector<AlignmentEffect> judge_alignment(const JudgedQuery& query, const Alignment& alignment,
-                                             std::span<const double> shares, double temperature) {
-    const std::vector<double> added = added_scores(query, transpose_of(alignment.change));
-    Relevance relevance;
-    for (std::size_t i = 0; i < query.contested; ++i) {
-        if (query.grades[i] <= 0) continue;
-        relevance.positions.push_back(i);
-        relevance.grades.push_back(query.grades[i]);
-    }
-    relevance.all_grades = relevance.grades;
-    std::vector<AlignmentEffect> effects;
-    std::vector<double> slope(query.pages());
-    for (const double share : shares) {
-        AlignmentEffect& effect = effects.emplace_back();
-        std::vector<double> scores(query.pages());
-        for (std::size_t i = 0; i < scores.size(); ++i)
-            scores[i] =
-                (query.scores[i] + share * added[i]) * std::exp(share * alignment.length_power * query.lengths[i]);
-        const std::vector<float> ranked(scores.begin(), scores.begin() + static_cast<std::ptrdiff_t>(query.contested));
-        effect.loss = listwise(query, scores, temperature, slope);
-        effect.ndcg = ndcg(rank_pages(ranked, 5), relevance, 5);
-        for (const std::size_t p : relevance.positions) {
-            for (std::size_t i = query.contested; i < query.pages(); ++i) {
-                effect.flips += (query.scores[p] > query.scores[i]) != (scores[p] > scores[i]);
-                ++effect.pairs;
-            }
-        }
-    }
+std::vector<std::vector<AlignmentEffect>> judge_alignment(std::span<const JudgedQuery* const> queries,
+                                                          const Alignment& alignment, std::span<const double> shares,
+                                                          double temperature, std::size_t threads) {
+    const PackedRows change(transpose_of(alignment.change));
+    std::vector<std::vector<AlignmentEffect>> effects(queries.size());
+    parallel_for(queries.size(), threads, [&](std::size_t q) {
+        effects[q] =
+            judge_query(*queries[q], added_scores(*queries[q], change), alignment.length_power, shares, temperature);
+    });
     return effects;
 }
 

@@ -53,8 +53,9 @@ struct AlignmentEffect {
     std::size_t pairs = 0;
 };
 
-/// One effect for each share of the alignment. `temperature` is absolute.
-std::vector<AlignmentEffect> judge_alignment(const JudgedQuery& query, const Alignment& alignment,
-                                             std::span<const double> shares, double temperature);
+/// For each query one effect for each share of the alignment. `temperature` is absolute.
+std::vector<std::vector<AlignmentEffect>> judge_alignment(std::span<const JudgedQuery* const> queries,
+                                                          const Alignment& alignment, std::span<const double> shares,
+                                                          double temperature, std::size_t threads);
 
 }  // namespace marginmerge

@@ -67,8 +67,8 @@ std::vector<const JudgedQuery*> pointers(const std::vector<JudgedQuery>& queries
 AlignmentEffect mean_effect(std::span<const JudgedQuery* const> queries, const Alignment& alignment, double share,
                             double temperature) {
     AlignmentEffect sum;
-    for (const JudgedQuery* q : queries) {
-        const AlignmentEffect e = judge_alignment(*q, alignment, {&share, 1}, temperature).front();
+    for (const auto& of_query : judge_alignment(queries, alignment, {&share, 1}, temperature, 1)) {
+        const AlignmentEffect& e = of_query.front();
         sum.loss += e.loss / static_cast<double>(queries.size());
         sum.ndcg += e.ndcg / static_cast<double>(queries.size());
         sum.flips += e.flips;
