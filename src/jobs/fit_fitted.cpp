@@ -318,9 +318,10 @@ void fit_fitted(FitContext& context) {
     Trials trials(context, queries);
     const auto figures = trials.fitted(learning, answers);
     const bool unit = context.model.recipe.unit_norm;
+    // By the error of scores: it moves less by chance than the flips of so few pages.
     std::size_t best = 0;
     for (std::size_t r = 1; r < figures.size(); ++r) {
-        const auto of = [&](std::size_t i) { return unit ? figures[i].second.flips : figures[i].first.flips; };
+        const auto of = [&](std::size_t i) { return unit ? figures[i].second.error : figures[i].first.error; };
         if (of(r) < of(best)) best = r;
     }
     learning.settings.ridge = ridges[best];

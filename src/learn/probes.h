@@ -11,7 +11,7 @@ namespace marginmerge {
 
 struct ProbeOptions {
     std::size_t tokens = 2500;      ///< most distinct query tokens
-    std::size_t mapped = 6000;      ///< corpus vectors made to look like query tokens
+    std::size_t mapped = 7500;      ///< corpus vectors made to look like query tokens
     double mapped_share = 0.8;      ///< of the weight
     std::size_t sample = 8000;      ///< corpus vectors from which the corpus' distribution is estimated
     double same = 0.9999;           ///< cosine above which two query tokens count as one

@@ -30,39 +30,58 @@ void probe_weights(const FitStart& start, const ProbeSet& probes, const FittedPa
 namespace {
 
 // Keeps about `wanted` probes: the heavy ones for sure, of the light ones every so-many-th, which then stands for
-// those passed over. Fills chosen, weights and targets of `w`; weights come in for all probes.
-std::size_t draw_probes(const FitStart& start, ConstMatrix tokens, const FittedParts& parts, std::size_t wanted,
+// those passed over. Weights come in for all probes; fills targets and weights of `w` and returns the probes' rows.
+ConstMatrix draw_probes(const FitStart& start, ConstMatrix tokens, const FittedParts& parts, std::size_t wanted,
                         FitWorkspace& w) {
     const std::size_t d = tokens.cols;
-    const bool all = start.probes <= wanted;
+    const auto target = [&](std::size_t t) {
+        return start.targets[t] + (t < parts.offsets.size() ? parts.offsets[t] : 0.0F);
+    };
+    w.targets.resize(start.probes);
+    if (start.probes <= wanted) {
+        for (std::size_t t = 0; t < start.probes; ++t) w.targets[t] = target(t);
+        return tokens.middle_rows(0, start.probes);
+    }
     const auto light = 1.0F / static_cast<float>(wanted);
     w.chosen.reshape(start.probes, d);
-    w.targets.resize(start.probes);
     std::size_t drawn = 0;
     double passed = 0.5;
     for (std::size_t t = 0; t < start.probes; ++t) {
         float weight = w.weights[t];
-        if (!all && weight < light) {
+        if (weight < light) {
             passed += weight / light;
             if (passed < 1) continue;
             passed -= 1;
             weight = light;
         }
         std::copy_n(tokens.row(t), d, w.chosen.row(drawn));
-        w.targets[drawn] = start.targets[t] + (t < parts.offsets.size() ? parts.offsets[t] : 0.0F);
+        w.targets[drawn] = target(t);
         w.weights[drawn++] = weight;
     }
     w.weights.resize(drawn);
     w.targets.resize(drawn);
-    return drawn;
+    return w.chosen.view().middle_rows(0, drawn);
 }
 
-}  // namespace
+// All of a page's problem but where it starts. With a prior it is posed in coordinates y = W^-1 x: there the penalty is
+// a plain distance and a probe u becomes W u.
+FitProblem pose(const FitStart& start, const ProbeSet& probes, const FittedParts& parts, const FittedSettings& settings,
+                FitWorkspace& w) {
+    probe_weights(start, probes, parts, settings, w.weights);
+    FitProblem problem;
+    problem.probes = draw_probes(start, parts.prior.empty() ? probes.tokens.view() : parts.images.view(), parts,
+                                 settings.solver_probes, w);
+    problem.weights = w.weights;
+    problem.targets = w.targets;
+    problem.ridge = settings.ridge;
+    problem.rounds = settings.rounds;
+    problem.inner = settings.inner;
+    return problem;
+}
 
-void fit_page(const FitStart& start, const ProbeSet& probes, const FittedParts& parts, const FittedSettings& settings,
-              FitWorkspace& w, Matrix& x) {
+// s = r0 + B' features, in the problem's coordinates.
+Matrix corrected_start(const FitStart& start, const FittedParts& parts) {
     const std::size_t k = start.start.rows(), d = start.start.cols();
-    // s = r0 + B' features
     Matrix corrected(start.start);
     if (!parts.start_map.empty()) {
         for (std::size_t c = 0; c < k; ++c) {
@@ -74,36 +93,90 @@ void fit_page(const FitStart& start, const ProbeSet& probes, const FittedParts& 
             }
         }
     }
-    probe_weights(start, probes, parts, settings, w.weights);
-    const ConstMatrix tokens = parts.prior.empty() ? probes.tokens.view() : parts.images.view();
-    const std::size_t drawn = draw_probes(start, tokens, parts, settings.solver_probes, w);
+    if (parts.prior.empty()) return corrected;
+    Matrix from(k, d);
+    product(corrected, parts.prior_inverse, from);
+    return from;
+}
 
-    FitProblem problem;
-    problem.probes = w.chosen.view().middle_rows(0, drawn);
-    problem.weights = w.weights;
-    problem.targets = w.targets;
-    problem.ridge = settings.ridge;
-    problem.rounds = settings.rounds;
-    problem.inner = settings.inner;
-    x.reshape(k, d);
+void solve(FitProblem& problem, const Matrix& from, const FittedParts& parts, FitWorkspace& w, Matrix& x) {
+    problem.start = from;
+    x.reshape(from.rows(), from.cols());
     if (parts.prior.empty()) {
-        problem.start = corrected;
         fit_vectors(problem, w, x);
         return;
     }
-    // In coordinates y = W^-1 x the penalty is a plain distance and a probe u becomes W u.
-    Matrix from(k, d), to(k, d);
-    product(corrected, parts.prior_inverse, from);
-    problem.start = from;
+    Matrix to(from.rows(), from.cols());
     fit_vectors(problem, w, to);
     product(to, parts.prior, x);
 }
 
+// What one step from a start leaves, on a prefix of the probes: cheap, and lowest where the whole fit ends lowest.
+class Preview {
+public:
+    Preview(const FitProblem& whole, std::size_t probes, FitWorkspace& w) : problem_(whole), w_(w) {
+        const std::size_t count = std::min(probes, whole.probes.rows);
+        problem_.probes = whole.probes.middle_rows(0, count);
+        problem_.weights = whole.weights.first(count);
+        problem_.targets = whole.targets.first(count);
+        problem_.rounds = 1;
+        // The weights' sum is no longer 1; the ridge keeps its share.
+        problem_.ridge *= std::accumulate(problem_.weights.begin(), problem_.weights.end(), 0.0);
+    }
+    double operator()(const Matrix& from) {
+        problem_.start = from;
+        x_.reshape(from.rows(), from.cols());
+        return fit_vectors(problem_, w_, x_);
+    }
+
+private:
+    FitProblem problem_;
+    FitWorkspace& w_;
+    Matrix x_;
+};
+
+std::size_t affordable_starts(std::size_t n, std::size_t k, const FittedSettings& settings) {
+    if (k >= n) return 1;
+    const double affordable = settings.start_work / (static_cast<double>(n) * static_cast<double>(k));
+    return std::min(settings.starts, static_cast<std::size_t>(std::max(1.0, affordable)));
+}
+
+}  // namespace
+
+void fit_page(const FitStart& start, const ProbeSet& probes, const FittedParts& parts, const FittedSettings& settings,
+              FitWorkspace& w, Matrix& x) {
+    FitProblem problem = pose(start, probes, parts, settings, w);
+    solve(problem, corrected_start(start, parts), parts, w, x);
+}
+
+void fit_best_start(ConstMatrix v, std::size_t k, const ProbeSet& probes, const FittedParts& parts,
+                    const FittedSettings& settings, FitStart& start, FitWorkspace& w, Matrix& x) {
+    make_fit_start(v, k, probes.tokens, parts.metric, settings, start);
+    FitProblem problem = pose(start, probes, parts, settings, w);
+    Matrix from = corrected_start(start, parts);
+    const std::size_t starts = affordable_starts(v.rows, k, settings);
+    if (starts > 1 && start.probes > 0) {
+        Preview preview(problem, settings.start_probes, w);
+        double least = preview(from);
+        std::vector<std::int32_t> cluster(start.cluster);
+        for (std::size_t attempt = 1; attempt < starts; ++attempt) {
+            cluster_start(v, k, attempt, settings, start);
+            Matrix other = corrected_start(start, parts);
+            const double energy = preview(other);
+            if (!(energy < least)) continue;
+            least = energy;
+            std::swap(from, other);
+            cluster = start.cluster;
+        }
+        std::swap(start.cluster, cluster);
+    }
+    solve(problem, from, parts, w, x);
+}
+
 void represent_fitted(const RepresentativeRequest& request, PageWorkspace& w, CompressedPage& out) {
     const FittedSettings settings = fitted_settings(request.model.settings);
-    make_fit_start(request.page.vectors, request.k, request.model.probes.tokens, request.model.fitted.metric, settings,
-                   w.fit_start);
-    fit_page(w.fit_start, request.model.probes, request.model.fitted, settings, w.fit, out.representatives);
+    fit_best_start(request.page.vectors, request.k, request.model.probes, request.model.fitted, settings, w.fit_start,
+                   w.fit, out.representatives);
     std::copy(w.fit_start.cluster.begin(), w.fit_start.cluster.end(), out.owner.begin());
     if (request.recipe.unit_norm) normalise_rows(out.representatives);
 }

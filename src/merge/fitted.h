@@ -1,6 +1,7 @@
 #pragma once
 
 #include "marginmerge/merge/model.h"
+#include "merge/fitted_solver.h"
 #include "merge/fitted_start.h"
 
 namespace marginmerge {
@@ -13,5 +14,10 @@ void probe_weights(const FitStart& start, const ProbeSet& probes, const FittedPa
 /// Moves a page's prepared start: x [k,d] receives the representatives. `parts` may be empty.
 void fit_page(const FitStart& start, const ProbeSet& probes, const FittedParts& parts, const FittedSettings& settings,
               FitWorkspace& w, Matrix& x);
+
+/// Both from the page v [n,d] on: of several starts the one from which a short fit to some of the probes comes closest
+/// is moved to x [k,d]. `start` receives it.
+void fit_best_start(ConstMatrix v, std::size_t k, const ProbeSet& probes, const FittedParts& parts,
+                    const FittedSettings& settings, FitStart& start, FitWorkspace& w, Matrix& x);
 
 }  // namespace marginmerge

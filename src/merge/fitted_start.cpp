@@ -3,108 +3,67 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
+#include <numeric>
 
-#include "core/fail.h"
+#include "core/random.h"
 #include "kernels/products.h"
 
 namespace marginmerge {
 
-std::string to_json(const FittedSettings& s) {
-    return nlohmann::json{{"fitted",
-                           {{"ridge", s.ridge},
-                            {"rounds", s.rounds},
-                            {"inner", s.inner},
-                            {"cluster_rounds", s.cluster_rounds},
-                            {"weight_power", s.weight_power},
-                            {"weight_floor", s.weight_floor},
-                            {"norm_power", s.norm_power},
-                            {"work_limit", s.work_limit},
-                            {"least_probes", s.least_probes},
-                            {"emphasis", s.emphasis},
-                            {"strength", s.strength},
-                            {"emphasis_limit", s.emphasis_limit},
-                            {"solver_probes", s.solver_probes}}}}
-        .dump();
-}
-
-FittedSettings fitted_settings(const std::string& json) {
-    FittedSettings s;
-    if (json.empty()) return s;
-    try {
-        const auto j = nlohmann::json::parse(json);
-        const auto found = j.find("fitted");
-        if (found == j.end()) return s;
-        s.ridge = found->value("ridge", s.ridge);
-        s.rounds = found->value("rounds", s.rounds);
-        s.inner = found->value("inner", s.inner);
-        s.cluster_rounds = found->value("cluster_rounds", s.cluster_rounds);
-        s.weight_power = found->value("weight_power", s.weight_power);
-        s.weight_floor = found->value("weight_floor", s.weight_floor);
-        s.norm_power = found->value("norm_power", s.norm_power);
-        s.work_limit = found->value("work_limit", s.work_limit);
-        s.least_probes = found->value("least_probes", s.least_probes);
-        s.emphasis = found->value("emphasis", s.emphasis);
-        s.strength = found->value("strength", s.strength);
-        s.emphasis_limit = found->value("emphasis_limit", s.emphasis_limit);
-        s.solver_probes = found->value("solver_probes", s.solver_probes);
-    } catch (const nlohmann::json::exception& error) {
-        fail(ErrorCode::corrupt, "settings of fitted: expected numbers, found {}", error.what());
-    }
-    const bool sound = s.ridge > 0 && s.rounds >= 0 && s.rounds <= 1000 && s.inner >= 1 && s.inner <= 1000 &&
-                       s.cluster_rounds >= 0 && s.cluster_rounds <= 1000 && s.weight_floor > 0 && s.work_limit > 0 &&
-                       std::abs(s.emphasis) <= 20 && std::abs(s.strength) <= 40 && s.emphasis_limit >= 0 &&
-                       s.emphasis_limit <= 20 && s.solver_probes > 0;
-    if (!sound) fail(ErrorCode::corrupt, "settings of fitted: expected positive numbers, found {}", json);
-    return s;
-}
-
 namespace {
 
-// Weighted farthest-first seeding: the vector nearest to the weighted mean, then whatever has the largest
-// weight x squared distance to the seeds so far. Rows of y have d+1 columns, the last one is 1.
-void seed_centres(ConstMatrix y, std::size_t d, std::size_t k, FitStart& w) {
+// Chances of a first k-means are settled by the page, those of the others by this and their number.
+constexpr std::uint64_t attempt_seed = 17;
+
+// Weighted seeding: the vector nearest to the weighted mean, then whatever has the largest weight x squared distance to
+// the seeds so far. Attempts after the first draw both, with chances in proportion to the same numbers.
+// Rows of y have d+1 columns, the last one is 1.
+void seed_centres(ConstMatrix y, std::size_t d, std::size_t k, std::size_t attempt, FitStart& w) {
     const std::size_t n = y.rows;
+    Random random(mix_seed(attempt_seed, attempt));
     w.row.reshape(1, n);
     w.distance.assign(n, std::numeric_limits<float>::infinity());
-    Matrix probe(1, d + 1);
-    double total = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-        total += w.weight[i];
-        for (std::size_t j = 0; j < d; ++j) probe(0, j) += w.weight[i] * y(i, j);
-    }
-    for (std::size_t j = 0; j < d; ++j) probe(0, j) /= static_cast<float>(total);
-    std::vector<float> square(n);
+    std::vector<float> square(n), chance(w.weight);
     for (std::size_t i = 0; i < n; ++i) square[i] = dot(y.row(i), y.row(i), d);
-    probe(0, d) = 0;
-    product(probe, y, w.row);
-    std::size_t pick = 0;
-    for (std::size_t i = 1; i < n; ++i) {
-        if (square[i] - 2 * w.row(0, i) < square[pick] - 2 * w.row(0, pick)) pick = i;
-    }
+    const auto drawn = [&] {
+        double left = random.uniform() * std::accumulate(chance.begin(), chance.end(), 0.0);
+        std::size_t i = 0;
+        while (i + 1 < n && !((left -= chance[i]) < 0)) ++i;
+        return i;
+    };
+    const auto central = [&] {
+        Matrix mean(1, d + 1);
+        double total = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            total += w.weight[i];
+            for (std::size_t j = 0; j < d; ++j) mean(0, j) += w.weight[i] * y(i, j);
+        }
+        for (std::size_t j = 0; j < d; ++j) mean(0, j) /= static_cast<float>(total);
+        product(mean, y, w.row);
+        std::size_t best = 0;
+        for (std::size_t i = 1; i < n; ++i) {
+            if (square[i] - 2 * w.row(0, i) < square[best] - 2 * w.row(0, best)) best = i;
+        }
+        return best;
+    };
+    std::size_t pick = attempt == 0 ? central() : drawn();
     for (std::size_t c = 0; c < k; ++c) {
         std::copy_n(y.row(pick), d, w.centres.row(c));
         w.centres(c, d) = 0;
         product(ConstMatrix{w.centres.row(c), 1, d + 1}, y, w.row);
         const float own = square[pick];
-        std::size_t next = 0;
-        float farthest = -1;
         for (std::size_t i = 0; i < n; ++i) {
             w.distance[i] = std::min(w.distance[i], std::max(0.0F, square[i] - 2 * w.row(0, i) + own));
-            const float value = w.distance[i] * w.weight[i];
-            if (value > farthest) {
-                farthest = value;
-                next = i;
-            }
+            chance[i] = w.distance[i] * w.weight[i];
         }
-        pick = next;
+        pick = attempt == 0 ? static_cast<std::size_t>(std::max_element(chance.begin(), chance.end()) - chance.begin())
+                            : drawn();
     }
 }
 
 }  // namespace
 
-void make_fit_start(ConstMatrix v, std::size_t k, ConstMatrix probes, ConstMatrix metric, const FittedSettings& s,
-                    FitStart& w) {
+void answer_probes(ConstMatrix v, ConstMatrix probes, ConstMatrix metric, const FittedSettings& s, FitStart& w) {
     const std::size_t n = v.rows, d = v.cols;
     const auto affordable = static_cast<std::size_t>(s.work_limit / static_cast<double>(n));
     w.probes = std::min(probes.rows, std::max(s.least_probes, affordable));
@@ -128,8 +87,12 @@ void make_fit_start(ConstMatrix v, std::size_t k, ConstMatrix probes, ConstMatri
         for (std::size_t i = 0; i < n; ++i) std::copy_n(v.row(i), d, w.mapped.row(i));
     }
     for (std::size_t i = 0; i < n; ++i) w.mapped(i, d) = 1;
+}
+
+void cluster_start(ConstMatrix v, std::size_t k, std::size_t attempt, const FittedSettings& s, FitStart& w) {
+    const std::size_t n = v.rows, d = v.cols;
     w.centres.reshape(k, d + 1);
-    seed_centres(w.mapped, d, k, w);
+    seed_centres(w.mapped, d, k, attempt, w);
     w.cluster.assign(n, 0);
     w.similarity.resize(n);
     w.sums.reshape(k, d + 1);
@@ -181,6 +144,12 @@ void make_fit_start(ConstMatrix v, std::size_t k, ConstMatrix probes, ConstMatri
         f[2 * d + 1] = std::log(static_cast<float>(size[c]) + 1);
         f[2 * d + 2] = 1;
     }
+}
+
+void make_fit_start(ConstMatrix v, std::size_t k, ConstMatrix probes, ConstMatrix metric, const FittedSettings& s,
+                    FitStart& w) {
+    answer_probes(v, probes, metric, s, w);
+    cluster_start(v, k, 0, s, w);
 }
 
 }  // namespace marginmerge

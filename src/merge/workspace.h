@@ -1,6 +1,7 @@
 #pragma once
 
 #include "merge/clusters.h"
+#include "merge/fitted_solver.h"
 #include "merge/fitted_start.h"
 #include "merge/page.h"
 #include "select/registry.h"

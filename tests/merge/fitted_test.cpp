@@ -130,6 +130,45 @@ TEST(Fitted, StrongAnswersWeighMoreAndDrawingKeepsTheFit) {
     EXPECT_LT(gap(model.probes.tokens, page, drawn), 1.5 * gap(model.probes.tokens, page, all));
 }
 
+TEST(Fitted, SeveralStartsComeCloserAndOneIsThePlainFit) {
+    const Model model = model_with_probes();
+    FittedSettings one, several, unaffordable;
+    one.starts = 1;
+    several.starts = 8;
+    unaffordable.start_work = 0;
+    FitWorkspace w;
+    FitStart start;
+    const auto fitted = [&](const Matrix& page, const FittedSettings& settings) {
+        Matrix x;
+        fit_best_start(page, 5, model.probes, {}, settings, start, w, x);
+        return x;
+    };
+    double with_one = 0, with_several = 0;
+    std::size_t changed = 0;
+    for (std::uint64_t p = 0; p < 12; ++p) {
+        const Matrix page = around_topics(90, 2000 + p, 0.7);
+        Matrix plain;
+        make_fit_start(page, 5, model.probes.tokens, {}, one, start);
+        const std::vector<std::int32_t> first = start.cluster;
+        fit_page(start, model.probes, {}, one, w, plain);
+        const Matrix a = fitted(page, one), b = fitted(page, unaffordable);
+        EXPECT_TRUE(std::equal(plain.flat().begin(), plain.flat().end(), a.flat().begin()));
+        EXPECT_TRUE(std::equal(plain.flat().begin(), plain.flat().end(), b.flat().begin()));
+        EXPECT_EQ(start.cluster, first);
+        const Matrix c = fitted(page, several), again = fitted(page, several);
+        EXPECT_TRUE(std::equal(c.flat().begin(), c.flat().end(), again.flat().begin()));
+        // The clusters reported are those of the start that was taken.
+        if (!std::equal(plain.flat().begin(), plain.flat().end(), c.flat().begin())) {
+            EXPECT_NE(start.cluster, first);
+            ++changed;
+        }
+        with_one += gap(model.probes.tokens, page, a);
+        with_several += gap(model.probes.tokens, page, c);
+    }
+    EXPECT_GT(changed, 3U);
+    EXPECT_LT(with_several, 0.99 * with_one);
+}
+
 TEST(Fitted, UnitNormIsUnit) {
     Model model = model_with_probes();
     model.recipe.unit_norm = true;
@@ -161,6 +200,7 @@ TEST(Fitted, SettingsSurviveTheirTextAndBadOnesAreRefused) {
     EXPECT_EQ(fitted_settings("").ridge, FittedSettings{}.ridge);
     EXPECT_THROW(fitted_settings(R"({"fitted":{"ridge":"much"}})"), Error);
     EXPECT_THROW(fitted_settings(R"({"fitted":{"ridge":-1}})"), Error);
+    EXPECT_THROW(fitted_settings(R"({"fitted":{"starts":0}})"), Error);
 }
 
 }  // namespace
