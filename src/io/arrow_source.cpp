@@ -358,26 +358,18 @@ private:
         const Range outer = elements(vectors_, row_, bytes_.name);
         if (outer.begin == outer.end) return;
         const ArrowArray& inner = vectors_.children[0];
-        Range numbers = outer;
-        std::int64_t rows = 1;
-        if (depth_ == 2) {
-            rows = outer.end - outer.begin;
-            for (std::int64_t v = outer.begin; v < outer.end; ++v) {
-                const Range r = elements(inner, v, bytes_.name);
-                if (!inner.valid(v) || r.begin == r.end)
-                    bad(fmt::format("row {}: vector {}: expected numbers, found none", document_, v - outer.begin));
-                if (v == outer.begin) numbers = r;
-                if (r.end - r.begin != numbers.end - numbers.begin)
-                    bad(fmt::format("row {}: vector {}: expected {} numbers like the first, found {}", document_,
-                                    v - outer.begin, numbers.end - numbers.begin, r.end - r.begin));
-            }
-        }
+        const std::int64_t rows = depth_ == 2 ? outer.end - outer.begin : 1;
+        const Range numbers = depth_ == 2 ? elements(inner, outer.begin, bytes_.name) : outer;
         const std::int64_t dim = numbers.end - numbers.begin;
         const ArrowArray& leaf = depth_ == 2 ? inner.children[0] : inner;
         if (leaf.nulls > 0)
             bad(fmt::format("column {}: expected numbers, found nulls among them", fields_[vectors_field_].name));
         static constexpr DType types[] = {DType::f16, DType::f32, DType::f64};
         const DType type = types[leaf.field->width];
+        const auto none = [&](std::int64_t v) {
+            bad(fmt::format("row {}: vector {}: expected numbers, found none", document_, v - outer.begin));
+        };
+        if (dim == 0) none(outer.begin);
         check_document(static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(dim), type, bytes_.name,
                        fmt::format("row {}", document_));
         const std::uint64_t size = dtype_size(type);
@@ -385,6 +377,14 @@ private:
         const auto count = static_cast<std::uint64_t>(rows * dim) * size;
         if (begin > leaf.buffers[1].size() || count > leaf.buffers[1].size() - begin)
             bad(fmt::format("row {}: expected {} bytes of numbers, found fewer", document_, count));
+        // Only now that there are bytes for them: a length alone may say anything.
+        for (std::int64_t v = outer.begin; depth_ == 2 && v < outer.end; ++v) {
+            const Range r = elements(inner, v, bytes_.name);
+            if (!inner.valid(v) || r.begin == r.end) none(v);
+            if (r.end - r.begin != dim)
+                bad(fmt::format("row {}: vector {}: expected {} numbers like the first, found {}", document_,
+                                v - outer.begin, dim, r.end - r.begin));
+        }
         document.vectors = buffer_.view(leaf.buffers[1].subspan(begin, count), type, static_cast<std::size_t>(rows),
                                         static_cast<std::size_t>(dim));
     }

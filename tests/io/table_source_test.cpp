@@ -1,6 +1,7 @@
 // Parquet and Arrow files: our own, and small ones that other people's writers made (tests/data/tables/make.mjs).
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 
@@ -134,6 +135,20 @@ TEST(BadTables, AreRefusedInOneLine) {
                        [] { open_source(test::as_source("PAR1 and then nothing of the kind"), "stem"); });
     test::expect_error(ErrorCode::corrupt, {"ARROW1", "cut short"},
                        [] { open_source(test::as_source(std::string("ARROW1\0\0 and then nothing", 25)), "stem"); });
+}
+
+// A batch of a few hundred bytes whose lengths promise millions of vectors; found by the fuzzer as a reader that does
+// not come back.
+TEST(BadTables, LengthsWithoutBytesAreNotWalked) {
+    const std::string bytes = test::read_file(table("endless.arrow"));
+    const auto begin = std::chrono::steady_clock::now();
+    test::expect_error(ErrorCode::corrupt, {"embeddings"}, [&] {
+        const auto source = open_source(test::as_source(bytes), "stem");
+        SourceDocument document;
+        while (source->next(document)) {
+        }
+    });
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(100));
 }
 
 }  // namespace
