@@ -16,7 +16,7 @@ void fit_page(const FitStart& start, const ProbeSet& probes, const FittedParts& 
               FitWorkspace& w, Matrix& x);
 
 /// Both from the page v [n,d] on: of several starts the one from which a short fit to some of the probes comes closest
-/// is moved to x [k,d]. `start` receives it.
+/// is moved to x [k,d]. `start.cluster` receives its clusters.
 void fit_best_start(ConstMatrix v, std::size_t k, const ProbeSet& probes, const FittedParts& parts,
                     const FittedSettings& settings, FitStart& start, FitWorkspace& w, Matrix& x);
 

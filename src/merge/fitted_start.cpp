@@ -12,7 +12,7 @@ namespace marginmerge {
 
 namespace {
 
-// Chances of a first k-means are settled by the page, those of the others by this and their number.
+// Attempts after the first are seeded by chance: this and their number decide, so every run draws alike.
 constexpr std::uint64_t attempt_seed = 17;
 
 // Weighted seeding: the vector nearest to the weighted mean, then whatever has the largest weight x squared distance to
