@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "core/random.h"
 #include "kernels/products.h"
+#include "select/draw.h"
 
 namespace marginmerge {
 
@@ -23,14 +23,9 @@ void seed_centres(ConstMatrix y, std::size_t d, std::size_t k, std::size_t attem
     Random random(mix_seed(attempt_seed, attempt));
     w.row.reshape(1, n);
     w.distance.assign(n, std::numeric_limits<float>::infinity());
-    std::vector<float> square(n), chance(w.weight);
-    for (std::size_t i = 0; i < n; ++i) square[i] = dot(y.row(i), y.row(i), d);
-    const auto drawn = [&] {
-        double left = random.uniform() * std::accumulate(chance.begin(), chance.end(), 0.0);
-        std::size_t i = 0;
-        while (i + 1 < n && !((left -= chance[i]) < 0)) ++i;
-        return i;
-    };
+    std::vector<float> chance(w.weight);
+    // Where every vector is a seed already, the last one stands for itself again.
+    const auto drawn = [&] { return std::min(draw_in_proportion(chance, random), n - 1); };
     const auto central = [&] {
         Matrix mean(1, d + 1);
         double total = 0;
@@ -42,7 +37,7 @@ void seed_centres(ConstMatrix y, std::size_t d, std::size_t k, std::size_t attem
         product(mean, y, w.row);
         std::size_t best = 0;
         for (std::size_t i = 1; i < n; ++i) {
-            if (square[i] - 2 * w.row(0, i) < square[best] - 2 * w.row(0, best)) best = i;
+            if (w.square[i] - 2 * w.row(0, i) < w.square[best] - 2 * w.row(0, best)) best = i;
         }
         return best;
     };
@@ -51,9 +46,9 @@ void seed_centres(ConstMatrix y, std::size_t d, std::size_t k, std::size_t attem
         std::copy_n(y.row(pick), d, w.centres.row(c));
         w.centres(c, d) = 0;
         product(ConstMatrix{w.centres.row(c), 1, d + 1}, y, w.row);
-        const float own = square[pick];
+        const float own = w.square[pick];
         for (std::size_t i = 0; i < n; ++i) {
-            w.distance[i] = std::min(w.distance[i], std::max(0.0F, square[i] - 2 * w.row(0, i) + own));
+            w.distance[i] = std::min(w.distance[i], std::max(0.0F, w.square[i] - 2 * w.row(0, i) + own));
             chance[i] = w.distance[i] * w.weight[i];
         }
         pick = attempt == 0 ? static_cast<std::size_t>(std::max_element(chance.begin(), chance.end()) - chance.begin())
@@ -87,6 +82,13 @@ void answer_probes(ConstMatrix v, ConstMatrix probes, ConstMatrix metric, const 
         for (std::size_t i = 0; i < n; ++i) std::copy_n(v.row(i), d, w.mapped.row(i));
     }
     for (std::size_t i = 0; i < n; ++i) w.mapped(i, d) = 1;
+    w.square.resize(n);
+    for (std::size_t i = 0; i < n; ++i) w.square[i] = dot(w.mapped.row(i), w.mapped.row(i), d);
+    w.page_mean.assign(d, 0.0F);
+    for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t j = 0; j < d; ++j) w.page_mean[j] += v(i, j);
+    }
+    for (float& x : w.page_mean) x /= static_cast<float>(n);
 }
 
 void cluster_start(ConstMatrix v, std::size_t k, std::size_t attempt, const FittedSettings& s, FitStart& w) {
@@ -121,11 +123,6 @@ void cluster_start(ConstMatrix v, std::size_t k, std::size_t attempt, const Fitt
         ++size[static_cast<std::size_t>(w.cluster[i])];
     }
     w.features.reshape(k, 2 * d + 3);
-    std::vector<float> page_mean(d, 0.0F);
-    for (std::size_t i = 0; i < n; ++i) {
-        for (std::size_t j = 0; j < d; ++j) page_mean[j] += v(i, j);
-    }
-    for (float& x : page_mean) x /= static_cast<float>(n);
     for (std::size_t c = 0; c < k; ++c) {
         float norm = 1;
         float* r = w.start.row(c);
@@ -135,11 +132,11 @@ void cluster_start(ConstMatrix v, std::size_t k, std::size_t attempt, const Fitt
             const auto scale = static_cast<float>(std::pow(std::max(norm, 1e-2F), -1 - s.norm_power));
             for (std::size_t j = 0; j < d; ++j) r[j] *= scale;
         } else {
-            std::copy(page_mean.begin(), page_mean.end(), r);  // copies of one vector: nothing left to own
+            std::copy(w.page_mean.begin(), w.page_mean.end(), r);  // copies of one vector: nothing left to own
         }
         float* f = w.features.row(c);
         std::copy_n(r, d, f);
-        std::copy(page_mean.begin(), page_mean.end(), f + d);
+        std::copy(w.page_mean.begin(), w.page_mean.end(), f + d);
         f[2 * d] = norm;
         f[2 * d + 1] = std::log(static_cast<float>(size[c]) + 1);
         f[2 * d + 2] = 1;

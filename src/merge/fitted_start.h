@@ -17,7 +17,9 @@ struct FitStart {
     Matrix start;                       ///< r0 [k,d]
     Matrix features;                    ///< [k, 2d+3]: r0, page mean, |mean of the cluster|, log(1+size), 1
 
-    Matrix mapped;                  ///< scratch: metric * v with room for the k-means' bias, [n,d+1]
+    Matrix mapped;                  ///< metric * v with room for the k-means' bias, [n,d+1]
+    std::vector<float> square;      ///< |metric * v|^2 [n]
+    std::vector<float> page_mean;   ///< [d]
     Matrix centres;                 ///< scratch [k,d+1]
     Matrix sums;                    ///< scratch [k,d+1]
     Matrix row;                     ///< scratch [1,n]

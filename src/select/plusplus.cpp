@@ -2,28 +2,11 @@
 // nearest pick (half the squared distance of unit vectors).
 #include <algorithm>
 
-#include "core/random.h"
 #include "kernels/products.h"
+#include "select/draw.h"
 #include "select/registry.h"
 
 namespace marginmerge {
-
-namespace {
-
-// The patch at which the running sum of distances passes `target`; picked patches have distance 0.
-std::size_t draw(const std::vector<float>& distance, double target) {
-    double sum = 0;
-    std::size_t last = distance.size();
-    for (std::size_t i = 0; i < distance.size(); ++i) {
-        if (!(distance[i] > 0)) continue;
-        last = i;
-        sum += distance[i];
-        if (sum > target) break;
-    }
-    return last;
-}
-
-}  // namespace
 
 void select_plusplus(const AnchorRequest& request, AnchorWorkspace& w, AnchorSelection& out) {
     const ConstMatrix v = request.vectors;
@@ -37,14 +20,11 @@ void select_plusplus(const AnchorRequest& request, AnchorWorkspace& w, AnchorSel
         out.order.push_back(static_cast<std::int32_t>(pick));
         w.picked[pick] = 1;
         if (out.order.size() == request.count) break;
-        double total = 0;
         for (std::size_t i = 0; i < v.rows; ++i) {
             const float reached = std::max(0.0f, 1.0f - dot(v.row(i), v.row(pick), v.cols));
             w.distance[i] = w.picked[i] ? 0.0f : std::min(w.distance[i], reached);
-            total += w.distance[i];
         }
-        const double target = random.uniform() * total;
-        pick = total > 0 ? draw(w.distance, target) : v.rows;
+        pick = draw_in_proportion(w.distance, random);  // picked patches have distance 0
         // Every remaining patch equals a pick: take the lowest numbers.
         if (pick == v.rows)
             pick = static_cast<std::size_t>(std::find(w.picked.begin(), w.picked.end(), 0) - w.picked.begin());
