@@ -52,6 +52,8 @@ Recipe recipe_for(const FitPreset& preset, const FitOptions& options) {
     }
     if (options.align && !(*options.align >= 0 && *options.align <= 1))
         fail(ErrorCode::invalid_argument, "--align: expected a share from 0 to 1, found {}", *options.align);
+    if (options.sharpen && !(*options.sharpen >= 0 && *options.sharpen <= 10))
+        fail(ErrorCode::invalid_argument, "--sharpen: expected a number from 0 to 10, found {}", *options.sharpen);
     return recipe;
 }
 
@@ -62,8 +64,8 @@ std::string fingerprint_of(const FitContext& context) {
     sha.update(fmt::format("{} {} {} {} {} {} {}", version(), context.preset.name,
                            recipe_to_json(context.model.recipe).dump(), o.epochs.value_or(0),
                            o.learning_rate.value_or(0), o.prototypes, o.probes));
-    sha.update(fmt::format("{} {} {} {} {} {}", o.seed, o.no_labels, o.unit_norm, o.hold_out, o.validation,
-                           o.align.value_or(-1)));
+    sha.update(fmt::format("{} {} {} {} {} {} {}", o.seed, o.no_labels, o.unit_norm, o.hold_out, o.validation,
+                           o.align.value_or(-1), o.sharpen.value_or(-1)));
     for (const auto& corpus : context.corpora) {
         sha.update(fmt::format("{} {}", corpus.name, static_cast<int>(corpus.role)));
         for (const auto& hash : corpus.page_hashes) sha.update(std::as_bytes(std::span(hash)));

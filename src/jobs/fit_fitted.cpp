@@ -150,6 +150,7 @@ ProbeSet probes_without(const FitContext& context, std::span<const QueryRef> que
     }
     if (left_out != no_fold) options.mapped = std::min(options.mapped, trial_mapped);
     options.seed = context.options.seed;
+    options.threads = context.options.threads;
     std::size_t largest = 0, best = 0;
     for (std::size_t c = 0; c < context.corpora.size(); ++c) {
         const auto& corpus = context.corpora[c];
@@ -309,6 +310,7 @@ void fit_fitted(FitContext& context) {
     const Answers answers(context, queries);
     FittedLearning learning;
     learning.threads = context.options.threads;
+    learning.settings.sharpen = context.options.sharpen.value_or(learning.settings.sharpen);
     if (judged < least_queries) {
         // Too few to judge anything by: the documents' own vectors are the probes, held more firmly.
         learning.settings.ridge = ridge_without_queries;

@@ -66,7 +66,8 @@ FittedParts learn_fitted_parts(const ProbeSet& probes, Matrix metric, std::span<
             missing[i].resize(starts[i].probes);
             std::vector<std::int32_t> winner(starts[i].probes);
             nearest(ConstMatrix{probes.tokens.data(), starts[i].probes, d}, fitted[i], winner, missing[i]);
-            for (std::size_t t = 0; t < missing[i].size(); ++t) missing[i][t] -= starts[i].targets[t];
+            const AimedAnswers aim(starts[i], parts, o.settings);
+            for (std::size_t t = 0; t < missing[i].size(); ++t) missing[i][t] -= aim(t);
             probe_weights(starts[i], probes, parts, o.settings, weights[i]);
         });
         // Sums run over pages in order, so that threads do not matter.

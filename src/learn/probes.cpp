@@ -105,10 +105,11 @@ ProbeSet make_probes(const QueryTokens& queries, const MultiVectorSet& documents
     const std::size_t mapped = options.mapped;
     const Matrix sample =
         sample_corpus(documents, positions, std::max(options.sample, mapped), mix_seed(options.seed, 2));
-    const TokenModel model = queries.answers.rows() >= options.least_answers * d
-                                 ? answer_model(queries.answers, queries.answered)
-                                 : transport_model(sample, own.tokens, own.weights);
-    const Matrix moved = model.carry(sample.view().middle_rows(0, mapped), mix_seed(options.seed, 4));
+    const ConstMatrix carried = sample.view().middle_rows(0, mapped);
+    const ExampleOptions examples{.seed = mix_seed(options.seed, 4), .threads = options.threads};
+    const Matrix moved = queries.answers.rows() >= options.least_answers * d
+                             ? ask_by_example(carried, queries.answered, queries.answers, examples)
+                             : ask_by_transport(carried, sample, own.tokens, own.weights);
 
     std::vector<std::size_t> order(own.tokens.rows() + mapped);
     std::iota(order.begin(), order.end(), std::size_t{0});

@@ -17,6 +17,7 @@ struct ProbeOptions {
     double same = 0.9999;           ///< cosine above which two query tokens count as one
     std::size_t least_answers = 4;  ///< x d pairs of token and answer, or the transport map is used instead
     std::uint64_t seed = 42;
+    std::size_t threads = 0;
 };
 
 /// What is known of the queries.

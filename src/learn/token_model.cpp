@@ -2,16 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <vector>
 
+#include "core/parallel.h"
 #include "core/random.h"
 #include "kernels/products.h"
+#include "learn/symmetric.h"
+#include "select/draw.h"
 
 namespace marginmerge {
 
 namespace {
 
-constexpr double shrinkage = 1e-3;         // of the mean eigenvalue, added to every covariance
-constexpr double regression_ridge = 0.02;  // x pairs / d
+constexpr double shrinkage = 1e-3;  // of the mean eigenvalue, added to every covariance
 
 struct Gaussian {
     Eigen::RowVectorXd mean;
@@ -30,47 +34,64 @@ Gaussian gaussian_of(const Dense& rows, const Eigen::VectorXd& weights) {
 
 double root(double x) { return std::sqrt(std::max(x, 0.0)); }
 
-}  // namespace
-
-Matrix TokenModel::carry(ConstMatrix vectors, std::uint64_t seed) const {
-    Dense moved = ((to_dense(vectors).rowwise() - origin) * map).rowwise() + mean;
-    if (noise.size() > 0) {
-        Random random(seed);
-        Dense z(moved.rows(), moved.cols());
-        for (Eigen::Index i = 0; i < z.rows(); ++i) {
-            for (Eigen::Index j = 0; j < z.cols(); ++j) z(i, j) = random.normal();
-        }
-        moved.noalias() += z * noise;
-    }
-    Matrix out = to_matrix(moved);
-    normalise_rows(out);
-    return out;
+// Numbers of `count` pairs out of `all`, in a fixed random order.
+std::vector<std::size_t> choose_pairs(std::size_t all, std::size_t count, std::uint64_t seed) {
+    std::vector<std::size_t> order(all);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    Random random(seed);
+    random.shuffle(std::span(order));
+    order.resize(std::min(all, count));
+    return order;
 }
 
-TokenModel transport_model(ConstMatrix vectors, ConstMatrix tokens, std::span<const double> weights) {
-    const Dense corpus = to_dense(vectors), queries = to_dense(tokens);
+// out = c v + sqrt(1 - c^2) e: c the cosine of token and answer, e the token's part beside the answer, turned beside v.
+void ask_as(const float* token, const float* answer, const float* v, std::size_t d, float* out) {
+    const float cosine = std::clamp(dot(token, answer, d), -1.0F, 1.0F);
+    for (std::size_t j = 0; j < d; ++j) out[j] = token[j] - cosine * answer[j];
+    const float along = dot(out, v, d);
+    for (std::size_t j = 0; j < d; ++j) out[j] -= along * v[j];
+    const float length = std::sqrt(dot(out, out, d));
+    const float aside = length > 1e-6F ? std::sqrt(1 - cosine * cosine) / length : 0;
+    for (std::size_t j = 0; j < d; ++j) out[j] = cosine * v[j] + aside * out[j];
+}
+
+}  // namespace
+
+Matrix ask_by_example(ConstMatrix vectors, ConstMatrix tokens, ConstMatrix answers, const ExampleOptions& options) {
+    constexpr std::size_t block = 64;
+    const std::size_t d = vectors.cols;
+    const auto pairs = choose_pairs(answers.rows, options.examples, mix_seed(options.seed, 0));
+    Matrix examples(pairs.size(), d);
+    for (std::size_t i = 0; i < pairs.size(); ++i) std::copy_n(answers.row(pairs[i]), d, examples.row(i));
+    const auto likeness = static_cast<float>(options.likeness);
+    Matrix asked(vectors.rows, d);
+    parallel_for((vectors.rows + block - 1) / block, options.threads, [&](std::size_t b) {
+        const std::size_t first = b * block, count = std::min(block, vectors.rows - first);
+        Matrix chance(count, pairs.size());
+        product(vectors.middle_rows(first, count), examples, chance);
+        for (float& x : chance.flat()) x = std::exp(likeness * x);
+        for (std::size_t i = 0; i < count; ++i) {
+            Random random(mix_seed(options.seed, 1 + first + i));
+            const std::size_t pair = pairs[draw_in_proportion(chance.view().row_span(i), random)];
+            ask_as(tokens.row(pair), answers.row(pair), vectors.row(first + i), d, asked.row(first + i));
+        }
+    });
+    normalise_rows(asked);
+    return asked;
+}
+
+Matrix ask_by_transport(ConstMatrix vectors, ConstMatrix corpus, ConstMatrix tokens, std::span<const double> weights) {
+    const Dense all = to_dense(corpus), queries = to_dense(tokens);
     const Gaussian from =
-        gaussian_of(corpus, Eigen::VectorXd::Constant(corpus.rows(), 1.0 / static_cast<double>(corpus.rows())));
+        gaussian_of(all, Eigen::VectorXd::Constant(all.rows(), 1.0 / static_cast<double>(all.rows())));
     const Gaussian to = gaussian_of(queries, Eigen::Map<const Eigen::VectorXd>(weights.data(), queries.rows()));
     const Dense half = symmetric_function(from.covariance, root);
     const Dense inverse =
         symmetric_function(from.covariance, [](double x) { return 1 / std::sqrt(std::max(x, 1e-12)); });
-    return {from.mean, to.mean, inverse * symmetric_function(half * to.covariance * half, root) * inverse, {}};
-}
-
-TokenModel answer_model(ConstMatrix answers, ConstMatrix tokens) {
-    const Dense v = to_dense(answers), u = to_dense(tokens);
-    const auto pairs = static_cast<double>(v.rows()), d = static_cast<double>(v.cols());
-    TokenModel model;
-    model.origin = v.colwise().mean();
-    model.mean = u.colwise().mean();
-    const Dense from = v.rowwise() - model.origin, to = u.rowwise() - model.mean;
-    Dense normal = from.transpose() * from;
-    normal.diagonal().array() += regression_ridge * pairs / d;
-    model.map = normal.ldlt().solve(from.transpose() * to);
-    const Dense rest = to - from * model.map;
-    model.noise = symmetric_function(rest.transpose() * rest / pairs, root);
-    return model;
+    const Dense map = inverse * symmetric_function(half * to.covariance * half, root) * inverse;
+    Matrix out = to_matrix(Dense(((to_dense(vectors).rowwise() - from.mean) * map).rowwise() + to.mean));
+    normalise_rows(out);
+    return out;
 }
 
 }  // namespace marginmerge

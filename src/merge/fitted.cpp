@@ -27,16 +27,30 @@ void probe_weights(const FitStart& start, const ProbeSet& probes, const FittedPa
     for (float& v : weights) v = static_cast<float>(v / sum);
 }
 
+AimedAnswers::AimedAnswers(const FitStart& start, const FittedParts& parts, const FittedSettings& settings)
+    : start_(start), parts_(parts), sharpen_(0), from_(static_cast<float>(settings.sharpen_from)) {
+    if (parts.usual.size() < start.probes) return;  // nobody knows what is usual
+    const double keep = static_cast<double>(start.start.rows()) / static_cast<double>(start.weight.size());
+    sharpen_ = static_cast<float>(settings.sharpen * std::min(1.0, settings.sharpen_keep / keep));
+}
+
+float AimedAnswers::operator()(std::size_t probe) const {
+    const float answer = start_.targets[probe];
+    if (sharpen_ == 0) return answer;
+    return answer + sharpen_ * std::max(0.0F, answer - parts_.usual[probe] - from_ * parts_.spread[probe]);
+}
+
 namespace {
 
-// Keeps about `wanted` probes: the heavy ones for sure, of the light ones every so-many-th, which then stands for
-// those passed over. Weights come in for all probes; fills targets and weights of `w` and returns the probes' rows.
-ConstMatrix draw_probes(const FitStart& start, ConstMatrix tokens, const FittedParts& parts, std::size_t wanted,
-                        FitWorkspace& w) {
+// Keeps about as many probes as the solver takes: the heavy ones for sure, of the light ones every so-many-th, which
+// then stands for those passed over. Weights come in for all probes; fills targets and weights of `w` and returns the
+// probes' rows.
+ConstMatrix draw_probes(const FitStart& start, ConstMatrix tokens, const FittedParts& parts,
+                        const FittedSettings& settings, FitWorkspace& w) {
+    const std::size_t wanted = settings.solver_probes;
     const std::size_t d = tokens.cols;
-    const auto target = [&](std::size_t t) {
-        return start.targets[t] + (t < parts.offsets.size() ? parts.offsets[t] : 0.0F);
-    };
+    const AimedAnswers aim(start, parts, settings);
+    const auto target = [&](std::size_t t) { return aim(t) + (t < parts.offsets.size() ? parts.offsets[t] : 0.0F); };
     w.targets.resize(start.probes);
     if (start.probes <= wanted) {
         for (std::size_t t = 0; t < start.probes; ++t) w.targets[t] = target(t);
@@ -69,8 +83,8 @@ FitProblem pose(const FitStart& start, const ProbeSet& probes, const FittedParts
                 FitWorkspace& w) {
     probe_weights(start, probes, parts, settings, w.weights);
     FitProblem problem;
-    problem.probes = draw_probes(start, parts.prior.empty() ? probes.tokens.view() : parts.images.view(), parts,
-                                 settings.solver_probes, w);
+    problem.probes =
+        draw_probes(start, parts.prior.empty() ? probes.tokens.view() : parts.images.view(), parts, settings, w);
     problem.weights = w.weights;
     problem.targets = w.targets;
     problem.ridge = settings.ridge;

@@ -11,6 +11,21 @@ namespace marginmerge {
 void probe_weights(const FitStart& start, const ProbeSet& probes, const FittedParts& parts,
                    const FittedSettings& settings, std::vector<float>& weights);
 
+/// What the representatives should answer a probe with: what the page does, and more where that is unusually strong.
+/// Such answers decide who is at the top. A page that keeps many of its vectors follows its aim closely and needs less
+/// of it.
+class AimedAnswers {
+public:
+    AimedAnswers(const FitStart& start, const FittedParts& parts, const FittedSettings& settings);
+    float operator()(std::size_t probe) const;
+
+private:
+    const FitStart& start_;
+    const FittedParts& parts_;
+    float sharpen_;
+    float from_;
+};
+
 /// Moves a page's prepared start: x [k,d] receives the representatives. `parts` may be empty.
 void fit_page(const FitStart& start, const ProbeSet& probes, const FittedParts& parts, const FittedSettings& settings,
               FitWorkspace& w, Matrix& x);

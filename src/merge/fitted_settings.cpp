@@ -21,6 +21,9 @@ std::string to_json(const FittedSettings& s) {
                             {"emphasis", s.emphasis},
                             {"strength", s.strength},
                             {"emphasis_limit", s.emphasis_limit},
+                            {"sharpen", s.sharpen},
+                            {"sharpen_from", s.sharpen_from},
+                            {"sharpen_keep", s.sharpen_keep},
                             {"solver_probes", s.solver_probes},
                             {"starts", s.starts},
                             {"start_probes", s.start_probes},
@@ -47,6 +50,9 @@ FittedSettings fitted_settings(const std::string& json) {
         s.emphasis = found->value("emphasis", s.emphasis);
         s.strength = found->value("strength", s.strength);
         s.emphasis_limit = found->value("emphasis_limit", s.emphasis_limit);
+        s.sharpen = found->value("sharpen", 0.0);  // models made before it aimed at the page's answers alone
+        s.sharpen_from = found->value("sharpen_from", s.sharpen_from);
+        s.sharpen_keep = found->value("sharpen_keep", s.sharpen_keep);
         s.solver_probes = found->value("solver_probes", s.solver_probes);
         s.starts = found->value("starts", s.starts);
         s.start_probes = found->value("start_probes", s.start_probes);
@@ -57,7 +63,8 @@ FittedSettings fitted_settings(const std::string& json) {
     const bool sound = s.ridge > 0 && s.rounds >= 0 && s.rounds <= 1000 && s.inner >= 1 && s.inner <= 1000 &&
                        s.cluster_rounds >= 0 && s.cluster_rounds <= 1000 && s.weight_floor > 0 && s.work_limit > 0 &&
                        std::abs(s.emphasis) <= 20 && std::abs(s.strength) <= 40 && s.emphasis_limit >= 0 &&
-                       s.emphasis_limit <= 20 && s.solver_probes > 0 && s.starts >= 1 && s.starts <= 1000 &&
+                       s.emphasis_limit <= 20 && s.sharpen >= 0 && s.sharpen <= 10 && std::abs(s.sharpen_from) <= 20 &&
+                       s.sharpen_keep > 0 && s.solver_probes > 0 && s.starts >= 1 && s.starts <= 1000 &&
                        s.start_probes > 0 && s.start_work >= 0;
     if (!sound) fail(ErrorCode::corrupt, "settings of fitted: expected positive numbers, found {}", json);
     return s;

@@ -16,9 +16,12 @@ struct FittedSettings {
     double norm_power = 0.5;  ///< a start is scaled to |mean|^-norm_power
     double work_limit = 4e6;  ///< page vectors x probes: longer pages see a prefix of the probes
     std::size_t least_probes = 1000;
-    double emphasis = 0.5;      ///< a probe weighs exp(emphasis z + strength f): f the page's answer to it, z how far
-    double strength = 3.3;      ///< that answer lies above the usual one, in deviations
-    double emphasis_limit = 4;  ///< |z| at most
+    double emphasis = 0.5;       ///< a probe weighs exp(emphasis z + strength f): f the page's answer to it, z how far
+    double strength = 3.3;       ///< that answer lies above the usual one, in deviations
+    double emphasis_limit = 4;   ///< |z| at most
+    double sharpen = 0.5;        ///< an answer is aimed at higher by this part of what it has beyond
+    double sharpen_from = 2;     ///< so many deviations above the usual one; in full while a page keeps no more than
+    double sharpen_keep = 0.05;  ///< this share of its vectors, in proportion less beyond
     std::size_t solver_probes = 12000;  ///< about how many of a page's probes, drawn by weight, are fitted
     std::size_t starts = 6;             ///< k-means starts tried; the fit goes on from the most promising one
     std::size_t start_probes = 700;     ///< on so many probes

@@ -61,25 +61,38 @@ TEST(Probes, MappedVectorsLieWhereQueriesLie) {
     }
 }
 
-// A token is its answer turned round; what answers it tells how any vector of the corpus would be asked for.
-TEST(Probes, AnswersTeachHowVectorsAreAskedFor) {
-    const Matrix answers = unit_rows(40 * d, -1, 2), others = unit_rows(100, -1, 3);
-    Matrix tokens(answers.rows(), d);
-    for (std::size_t i = 0; i < answers.rows(); ++i) {
-        for (std::size_t j = 0; j < d; ++j) tokens(i, j) = answers(i, d - 1 - j);
+// Two kinds of answers, each asked for in a way of its own: vectors of the corpus are asked for like their own kind, as
+// sharply as the token asked for its answer.
+TEST(Probes, VectorsAreAskedForLikeTheAnswersTheyResemble) {
+    constexpr std::size_t pairs = 400;
+    const Matrix one = unit_rows(pairs / 2 + 50, 5, 3), other = unit_rows(pairs / 2 + 50, 6, -3);
+    Matrix answers(pairs, d), tokens(pairs, d), vectors(100, d);
+    for (std::size_t i = 0; i < pairs; ++i) {
+        const bool first = i % 2 == 0;
+        std::copy_n((first ? one : other).row(i / 2), d, answers.row(i));
+        // Sideways along axis 1 or 2, far or near.
+        std::copy_n(answers.row(i), d, tokens.row(i));
+        tokens(i, first ? 1 : 2) += first ? 2.0F : 0.3F;
     }
-    TokenModel model = answer_model(answers, tokens);
-    const Matrix carried = model.carry(others, 1);
-    double right = 0;
-    for (std::size_t i = 0; i < others.rows(); ++i) {
-        for (std::size_t j = 0; j < d; ++j) right += carried(i, j) * others(i, d - 1 - j) / 100.0;
+    normalise_rows(tokens);
+    for (std::size_t i = 0; i < 100; ++i)
+        std::copy_n((i < 50 ? one : other).row(pairs / 2 + i % 50), d, vectors.row(i));
+    const Matrix asked = ask_by_example(vectors, tokens, answers, {});
+    double far = 0, near = 0, along_1 = 0, along_2 = 0;
+    for (std::size_t i = 0; i < 100; ++i) {
+        EXPECT_NEAR(dot(asked.row(i), asked.row(i), d), 1, 1e-4);
+        (i < 50 ? far : near) += dot(asked.row(i), vectors.row(i), d) / 50;
+        (i < 50 ? along_1 : along_2) += (asked(i, i < 50 ? 1 : 2)) / 50;
     }
-    EXPECT_GT(right, 0.95);
-    EXPECT_EQ(carried.rows(), 100U);
-    // The same pairs in another order say nothing about each other: the noise takes over.
-    Matrix shifted(tokens.rows(), d);
-    for (std::size_t i = 0; i < tokens.rows(); ++i) std::copy_n(tokens.row((i + 7) % tokens.rows()), d, shifted.row(i));
-    EXPECT_GT(answer_model(answers, shifted).noise.squaredNorm(), 10 * model.noise.squaredNorm());
+    EXPECT_NEAR(far, 1 / std::sqrt(5.0), 0.1);
+    EXPECT_GT(near, 0.93);
+    EXPECT_GT(along_1, 0.7);
+    EXPECT_GT(along_2, 0.15);
+    const Matrix again = ask_by_example(vectors, tokens, answers, {.threads = 2});
+    EXPECT_TRUE(std::equal(asked.flat().begin(), asked.flat().end(), again.flat().begin()));
+    // A token that is its own answer asks for any vector by itself.
+    const Matrix itself = ask_by_example(vectors, answers, answers, {});
+    EXPECT_GT(dot(itself.row(3), vectors.row(3), d), 0.999);
 }
 
 TEST(Probes, DuplicatesAreJoinedAndWeighTogether) {

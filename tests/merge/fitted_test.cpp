@@ -130,6 +130,47 @@ TEST(Fitted, StrongAnswersWeighMoreAndDrawingKeepsTheFit) {
     EXPECT_LT(gap(model.probes.tokens, page, drawn), 1.5 * gap(model.probes.tokens, page, all));
 }
 
+TEST(Fitted, UnusuallyStrongAnswersAreAimedAtHigher) {
+    FitStart start;
+    start.probes = 3;
+    start.targets = {0.4F, 0.7F, 0.9F};
+    start.weight.assign(100, 1.0F);
+    start.start = Matrix(5, d);
+    FittedParts parts;
+    parts.usual.assign(3, 0.5F);
+    parts.spread.assign(3, 0.1F);
+    FittedSettings settings;
+    settings.sharpen = 0.5;
+    settings.sharpen_from = 2;
+    const AimedAnswers aim(start, parts, settings);
+    EXPECT_FLOAT_EQ(aim(0), 0.4F);
+    EXPECT_NEAR(aim(1), 0.7F, 1e-6);  // two deviations above, no more
+    EXPECT_NEAR(aim(2), 0.9F + 0.5F * 0.2F, 1e-6);
+    EXPECT_FLOAT_EQ(AimedAnswers(start, {}, settings)(2), 0.9F);  // nobody knows what is usual
+    start.start = Matrix(10, d);
+    EXPECT_NEAR(AimedAnswers(start, parts, settings)(2), 0.9F + 0.25F * 0.2F, 1e-6);
+    settings.sharpen = 0;
+    EXPECT_FLOAT_EQ(AimedAnswers(start, parts, settings)(2), 0.9F);
+    // What is aimed at arrives in the representatives.
+    Model model = model_with_probes();
+    const Matrix page = around_topics(100, 3, 0.7);
+    make_fit_start(page, 5, model.probes.tokens, {}, settings, start);
+    parts.usual.assign(600, 0.5F);
+    parts.spread.assign(600, 0.1F);
+    FitWorkspace w;
+    Matrix plain, sharp;
+    fit_page(start, model.probes, parts, settings, w, plain);
+    settings.sharpen = 2;
+    fit_page(start, model.probes, parts, settings, w, sharp);
+    const auto strongest = [&](const Matrix& representatives) {
+        std::vector<std::int32_t> winner(600);
+        std::vector<float> answers(600);
+        nearest(model.probes.tokens, representatives, winner, answers);
+        return *std::max_element(answers.begin(), answers.end());
+    };
+    EXPECT_GT(strongest(sharp), strongest(plain) + 0.05F);
+}
+
 TEST(Fitted, SeveralStartsComeCloserAndOneIsThePlainFit) {
     const Model model = model_with_probes();
     FittedSettings one, several, unaffordable;
@@ -201,6 +242,9 @@ TEST(Fitted, SettingsSurviveTheirTextAndBadOnesAreRefused) {
     EXPECT_THROW(fitted_settings(R"({"fitted":{"ridge":"much"}})"), Error);
     EXPECT_THROW(fitted_settings(R"({"fitted":{"ridge":-1}})"), Error);
     EXPECT_THROW(fitted_settings(R"({"fitted":{"starts":0}})"), Error);
+    EXPECT_THROW(fitted_settings(R"({"fitted":{"sharpen":-1}})"), Error);
+    EXPECT_EQ(fitted_settings(R"({"fitted":{"ridge":0.01}})").sharpen,
+              0);  // a model from before there was such a thing
 }
 
 }  // namespace

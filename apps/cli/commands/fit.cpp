@@ -21,7 +21,7 @@ struct FitFlags {
     std::string documents, queries, qrels, output, exclude, evaluation, cache;
     std::vector<std::string> data;
     std::string anchors, fill, representative;
-    double keep = 0, learning_rate = 0, align = 0;
+    double keep = 0, learning_rate = 0, align = 0, sharpen = 0;
     std::size_t epochs = 0;
     bool no_compare = false;
 };
@@ -142,6 +142,7 @@ void run(FitFlags& o, const CLI::App& command) {
     if (given("--representative")) o.fit.representative = o.representative;
     if (given("--keep")) o.fit.keep = o.keep;
     if (given("--align")) o.fit.align = o.align;
+    if (given("--sharpen")) o.fit.sharpen = o.sharpen;
     if (given("--epochs")) o.fit.epochs = o.epochs;
     if (given("--lr")) o.fit.learning_rate = o.learning_rate;
     o.fit.output = o.output;
@@ -195,6 +196,9 @@ void register_fit(CLI::App& app) {
                         "Evaluation documents that must not be among the training ones");
     command->add_option("--cache", o->cache, "Folder that keeps mined negatives between runs");
     command->add_flag("--no-labels", o->fit.no_labels, "Ignore judgements: the full index is the teacher");
+    command->add_option("--sharpen", o->sharpen,
+                        "Lift unusually strong answers by this part of what makes them unusual;\n"
+                        "0: aim at the full index alone (0.5 with the default preset)");
     command->add_option("--align", o->align,
                         "Let judgements change the order of at most this share of pairs; 0: of none\n"
                         "(0.005 with the default preset, 0 with the others)");

@@ -27,6 +27,7 @@ def fit(
     representative: str | None = None,
     unit_norm: bool = False,
     align: float | None = None,
+    sharpen: float | None = None,
     no_labels: bool = False,
     compare: bool = True,
     hold_out: float = 0.0,
@@ -52,6 +53,8 @@ def fit(
         keep: share of vectors to fit for (0.05).
         unit_norm: fit for engines that only know cosine.
         align: let `qrels` change the order of at most this share of pairs; 0: of none (0.005 with the default preset).
+        sharpen: lift unusually strong answers by this part of what makes them unusual; 0: aim at the full index alone
+            (0.5 with the default preset).
         no_labels: ignore `qrels`.
         compare: hold the result against fixed representatives and keep those where they are better.
         hold_out: share of documents set aside for evaluation.
@@ -66,8 +69,9 @@ def fit(
         name = os.path.splitext(os.path.basename(os.fspath(documents)))[0]
     options = given(
         preset=preset, keep=keep, anchors=anchors, fill=fill, representative=representative, unit_norm=unit_norm,
-        align=align, no_labels=no_labels, compare=compare, hold_out=hold_out, validation=validation, epochs=epochs,
-        learning_rate=learning_rate, prototypes=prototypes, probes=probes, seed=seed, name=name, threads=threads,
+        align=align, sharpen=sharpen, no_labels=no_labels, compare=compare, hold_out=hold_out, validation=validation,
+        epochs=epochs, learning_rate=learning_rate, prototypes=prototypes, probes=probes, seed=seed, name=name,
+        threads=threads,
     )  # fmt: skip
     if output is not None:
         model, figures = _core.fit(source, wanted, labels, output, options, progress)

@@ -239,6 +239,7 @@ py::tuple fit_model(const MultiVectorSet& documents, const MultiVectorSet* queri
     keywords.take("no_labels", o.no_labels);
     keywords.take("unit_norm", o.unit_norm);
     keywords.take("align", o.align);
+    keywords.take("sharpen", o.sharpen);
     keywords.take("compare", o.compare);
     keywords.take("hold_out", o.hold_out);
     keywords.take("validation", o.validation);

@@ -50,6 +50,7 @@ struct FitOptions {
     std::uint64_t seed = 42;                     ///< of training; the splits have seeds of their own
     std::size_t threads = 0;                     ///< 0: all cores
     bool no_labels = false;                      ///< ignore judgements: the full index is the teacher
+    std::optional<double> sharpen;               ///< how far `fitted` lifts unusually strong answers; 0: not at all
     std::optional<double> align;                 ///< most pairs (share) whose order judgements may change; 0: none
     bool unit_norm = false;                      ///< fit for engines that only know cosine
     bool compare = true;                         ///< hold the result against the fixed representatives and fall back
