@@ -182,6 +182,20 @@ TEST(Fit, JudgementsAlignAllPagesWhereThatHelps) {
     EXPECT_THAT(failure(corpus.options), HasSubstr("--align"));
 }
 
+TEST(Fit, SharpeningStandsInTheModelAndCanBeLeftOut) {
+    Corpus corpus(60, 30);
+    corpus.options.compare = false;
+    const auto sharpen = [&] {
+        fit(corpus.options);
+        return nlohmann::json::parse(load_model(corpus.options.output).settings).at("fitted").at("sharpen");
+    };
+    EXPECT_EQ(sharpen(), 0.5);
+    corpus.options.sharpen = 0;
+    EXPECT_EQ(sharpen(), 0);
+    corpus.options.sharpen = -1;
+    EXPECT_THAT(failure(corpus.options), HasSubstr("--sharpen"));
+}
+
 // Judgements at random teach nothing that holds for other queries.
 TEST(Fit, JudgementsThatTeachNothingAreLeftOut) {
     Corpus corpus(120, 60);
