@@ -107,7 +107,7 @@ ProbeSet make_probes(const QueryTokens& queries, const MultiVectorSet& documents
         sample_corpus(documents, positions, std::max(options.sample, mapped), mix_seed(options.seed, 2));
     const ConstMatrix carried = sample.view().middle_rows(0, mapped);
     const ExampleOptions examples{.seed = mix_seed(options.seed, 4), .threads = options.threads};
-    const Matrix moved = queries.answers.rows() >= options.least_answers * d
+    const Matrix moved = queries.answers.rows() >= options.least_answers
                              ? ask_by_example(carried, queries.answered, queries.answers, examples)
                              : ask_by_transport(carried, sample, own.tokens, own.weights);
 

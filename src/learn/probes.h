@@ -10,12 +10,12 @@
 namespace marginmerge {
 
 struct ProbeOptions {
-    std::size_t tokens = 2500;      ///< most distinct query tokens
-    std::size_t mapped = 7500;      ///< corpus vectors made to look like query tokens
-    double mapped_share = 0.8;      ///< of the weight
-    std::size_t sample = 8000;      ///< corpus vectors from which the corpus' distribution is estimated
-    double same = 0.9999;           ///< cosine above which two query tokens count as one
-    std::size_t least_answers = 4;  ///< x d pairs of token and answer, or the transport map is used instead
+    std::size_t tokens = 2500;        ///< most distinct query tokens
+    std::size_t mapped = 7500;        ///< corpus vectors made to look like query tokens
+    double mapped_share = 0.8;        ///< of the weight
+    std::size_t sample = 8000;        ///< corpus vectors from which the corpus' distribution is estimated
+    double same = 0.9999;             ///< cosine above which two query tokens count as one
+    std::size_t least_answers = 512;  ///< pairs of token and answer, or the transport map is used instead
     std::uint64_t seed = 42;
     std::size_t threads = 0;
 };

@@ -44,15 +44,25 @@ std::vector<std::size_t> choose_pairs(std::size_t all, std::size_t count, std::u
     return order;
 }
 
-// out = c v + sqrt(1 - c^2) e: c the cosine of token and answer, e the token's part beside the answer, turned beside v.
-void ask_as(const float* token, const float* answer, const float* v, std::size_t d, float* out) {
+// The chosen rows, unit norm.
+Matrix unit_rows(ConstMatrix rows, std::span<const std::size_t> chosen) {
+    Matrix out(chosen.size(), rows.cols);
+    for (std::size_t i = 0; i < chosen.size(); ++i) std::copy_n(rows.row(chosen[i]), rows.cols, out.row(i));
+    normalise_rows(out);
+    return out;
+}
+
+// v becomes c v + sqrt(1 - c^2) e: c the cosine of token and answer, e the token's part beside the answer, turned
+// beside v.
+void ask_as(const float* token, const float* answer, std::size_t d, float* v) {
     const float cosine = std::clamp(dot(token, answer, d), -1.0F, 1.0F);
-    for (std::size_t j = 0; j < d; ++j) out[j] = token[j] - cosine * answer[j];
-    const float along = dot(out, v, d);
-    for (std::size_t j = 0; j < d; ++j) out[j] -= along * v[j];
-    const float length = std::sqrt(dot(out, out, d));
+    std::vector<float> beside(d);
+    for (std::size_t j = 0; j < d; ++j) beside[j] = token[j] - cosine * answer[j];
+    const float along = dot(beside.data(), v, d);
+    for (std::size_t j = 0; j < d; ++j) beside[j] -= along * v[j];
+    const float length = std::sqrt(dot(beside.data(), beside.data(), d));
     const float aside = length > 1e-6F ? std::sqrt(1 - cosine * cosine) / length : 0;
-    for (std::size_t j = 0; j < d; ++j) out[j] = cosine * v[j] + aside * out[j];
+    for (std::size_t j = 0; j < d; ++j) v[j] = cosine * v[j] + aside * beside[j];
 }
 
 }  // namespace
@@ -61,19 +71,20 @@ Matrix ask_by_example(ConstMatrix vectors, ConstMatrix tokens, ConstMatrix answe
     constexpr std::size_t block = 64;
     const std::size_t d = vectors.cols;
     const auto pairs = choose_pairs(answers.rows, options.examples, mix_seed(options.seed, 0));
-    Matrix examples(pairs.size(), d);
-    for (std::size_t i = 0; i < pairs.size(); ++i) std::copy_n(answers.row(pairs[i]), d, examples.row(i));
-    const auto likeness = static_cast<float>(options.likeness);
+    const Matrix asking = unit_rows(tokens, pairs), answering = unit_rows(answers, pairs);
     Matrix asked(vectors.rows, d);
+    std::copy_n(vectors.data, asked.size(), asked.data());
+    normalise_rows(asked);
+    const auto likeness = static_cast<float>(options.likeness);
     parallel_for((vectors.rows + block - 1) / block, options.threads, [&](std::size_t b) {
         const std::size_t first = b * block, count = std::min(block, vectors.rows - first);
         Matrix chance(count, pairs.size());
-        product(vectors.middle_rows(first, count), examples, chance);
+        product(asked.view().middle_rows(first, count), answering, chance);
         for (float& x : chance.flat()) x = std::exp(likeness * x);
         for (std::size_t i = 0; i < count; ++i) {
             Random random(mix_seed(options.seed, 1 + first + i));
-            const std::size_t pair = pairs[draw_in_proportion(chance.view().row_span(i), random)];
-            ask_as(tokens.row(pair), answers.row(pair), vectors.row(first + i), d, asked.row(first + i));
+            const std::size_t pair = draw_in_proportion(chance.view().row_span(i), random);
+            ask_as(asking.row(pair), answering.row(pair), d, asked.row(first + i));
         }
     });
     normalise_rows(asked);

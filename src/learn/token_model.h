@@ -15,9 +15,9 @@ struct ExampleOptions {
     std::size_t threads = 0;
 };
 
-/// Each vector is asked for as some token asks for its answer (rows of `tokens` and `answers` belong together; all rows
-/// have unit norm): at the same cosine, and off to the side in the same direction. The sharpness of real tokens stays,
-/// which a regression with Gaussian noise rounds off. At least one pair.
+/// Each vector is asked for as some token asks for its answer (rows of `tokens` and `answers` belong together): at the
+/// same cosine, and off to the side in the same direction. The sharpness of real tokens stays, which a regression with
+/// Gaussian noise rounds off. Directions alone count and are returned. At least one pair.
 Matrix ask_by_example(ConstMatrix vectors, ConstMatrix tokens, ConstMatrix answers, const ExampleOptions& options);
 
 /// Rows of `vectors` carried over by the optimal transport map between the Gaussians of `corpus` and `tokens`,

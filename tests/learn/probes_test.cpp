@@ -90,6 +90,11 @@ TEST(Probes, VectorsAreAskedForLikeTheAnswersTheyResemble) {
     EXPECT_GT(along_2, 0.15);
     const Matrix again = ask_by_example(vectors, tokens, answers, {.threads = 2});
     EXPECT_TRUE(std::equal(asked.flat().begin(), asked.flat().end(), again.flat().begin()));
+    // Lengths say nothing.
+    Matrix longer = answers;
+    for (float& x : longer.flat()) x *= 40;
+    const Matrix same = ask_by_example(vectors, tokens, longer, {});
+    for (std::size_t i = 0; i < 100; ++i) EXPECT_GT(dot(asked.row(i), same.row(i), d), 0.999);
     // A token that is its own answer asks for any vector by itself.
     const Matrix itself = ask_by_example(vectors, answers, answers, {});
     EXPECT_GT(dot(itself.row(3), vectors.row(3), d), 0.999);
