@@ -13,6 +13,7 @@
 #include "jobs/recipe_json.h"
 #include "marginmerge/core/version.h"
 #include "marginmerge/jobs/presets.h"
+#include "merge/fitted.h"
 
 namespace marginmerge {
 
@@ -210,6 +211,7 @@ void load_fitted(const SafetensorsFile& file, Model& model) {
             ErrorCode::corrupt,
             "{}: expected 'fitted_prior', 'fitted_prior_inverse' and 'fitted_images' together, found only some of them",
             file.path());
+    pack_images(model.fitted);
 }
 
 void load_alignment(const SafetensorsFile& file, Alignment& alignment) {

@@ -43,6 +43,7 @@ struct StoreRows {
         HWY_UNROLL(3)
         for (std::size_t c = 0; c < C; ++c) {
             const std::size_t lane = first_lane + c * Lanes();
+            if (lane >= out.cols) break;
             const std::size_t inside = std::min(Lanes(), out.cols - lane);
             HWY_UNROLL(24)
             for (std::size_t r = 0; r < R; ++r) {
@@ -122,6 +123,7 @@ void ProductRows(const PackedRows& packed, ConstMatrix v, MutMatrix out) {
     if (packed.layout != HWY_TARGET) fail(ErrorCode::internal, "rows packed for another kernel level");
     ForBlocks(v, [&](std::size_t row, std::size_t n) HWY_ATTR {
         ForPanels(VectorsFor(packed.rows), [&](auto width, std::size_t p) HWY_ATTR {
+            if (p * Lanes() >= out.cols) return;
             const float* panel = packed.lanes.data() + p * Lanes() * v.cols;
             TilesOver<width()>(v.row(row), n, v.cols, panel, Alone(), StoreRows{out, row, p * Lanes()});
         });

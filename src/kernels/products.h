@@ -26,7 +26,7 @@ struct PackedRows {
     std::int64_t layout = 0;  ///< level it was packed for
 };
 
-/// The same for b packed once.
+/// The same for b packed once, or for its first out.cols rows.
 void product(ConstMatrix a, const PackedRows& b, MutMatrix out);
 
 /// Responses of a page: out[t,i] = clamp(z_t . v_i, -1, 1), best[t] = max_i out[t,i].

@@ -107,12 +107,16 @@ FittedParts learn_fitted_parts(const ProbeSet& probes, Matrix metric, std::span<
                                       [&](double x) { return std::pow(std::max(x, least_eigenvalue), sign * power); });
         };
         Dense prior = raised(1);
-        const double scale = std::sqrt(static_cast<double>(d) / prior.squaredNorm());  // tr W^2 = d
+        const double scale = std::sqrt(static_cast<double>(d) / prior.squaredNorm());  // tr W'W = d
         prior *= scale;
-        parts.prior = to_matrix(prior);
-        parts.prior_inverse = to_matrix(raised(-1) / scale);
+        // Any rotation of W stands for the same prior. In this one the probes' second moment is diagonal, which is what
+        // the solver divides by.
+        const Dense rotation = eigenvectors_of(prior * second_moment(probes.tokens, probes.weights) * prior);
+        parts.prior = to_matrix(prior * rotation);
+        parts.prior_inverse = to_matrix(rotation.transpose() * raised(-1) / scale);
         parts.images = Matrix(probes.tokens.rows(), d);
-        product(probes.tokens, parts.prior, parts.images);  // W is symmetric
+        product(probes.tokens, to_matrix((prior * rotation).transpose()), parts.images);
+        pack_images(parts);
     }
     return parts;
 }

@@ -18,6 +18,9 @@ inline Dense symmetric_function(const Dense& c, const std::function<double(doubl
     return solver.eigenvectors() * values.asDiagonal() * solver.eigenvectors().transpose();
 }
 
+/// In its columns.
+inline Dense eigenvectors_of(const Dense& c) { return Eigen::SelfAdjointEigenSolver<Dense>(c).eigenvectors(); }
+
 inline Dense to_dense(ConstMatrix m) {
     return Eigen::Map<const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>(
                m.data, static_cast<Eigen::Index>(m.rows), static_cast<Eigen::Index>(m.cols))

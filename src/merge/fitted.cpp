@@ -4,12 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numeric>
 
 #include "kernels/products.h"
 #include "merge/registry.h"
 
 namespace marginmerge {
+
+void pack_images(FittedParts& parts) {
+    parts.packed_images = parts.images.empty() ? nullptr : std::make_shared<const PackedRows>(parts.images);
+}
 
 void probe_weights(const FitStart& start, const ProbeSet& probes, const FittedParts& parts,
                    const FittedSettings& settings, std::vector<float>& weights) {
@@ -85,6 +90,7 @@ FitProblem pose(const FitStart& start, const ProbeSet& probes, const FittedParts
     FitProblem problem;
     problem.probes =
         draw_probes(start, parts.prior.empty() ? probes.tokens.view() : parts.images.view(), parts, settings, w);
+    if (problem.probes.data == parts.images.data()) problem.lanes = parts.packed_images.get();
     problem.weights = w.weights;
     problem.targets = w.targets;
     problem.ridge = settings.ridge;
@@ -113,19 +119,23 @@ Matrix corrected_start(const FitStart& start, const FittedParts& parts) {
     return from;
 }
 
-void solve(FitProblem& problem, const Matrix& from, const FittedParts& parts, FitWorkspace& w, Matrix& x) {
-    problem.start = from;
-    x.reshape(from.rows(), from.cols());
+// From `start`, with the steps setting out from `begin` when there is one.
+void solve(FitProblem& problem, const Matrix& start, const Matrix& begin, const FittedParts& parts, FitWorkspace& w,
+           Matrix& x) {
+    problem.start = start;
+    problem.begin = begin;
+    x.reshape(start.rows(), start.cols());
     if (parts.prior.empty()) {
         fit_vectors(problem, w, x);
         return;
     }
-    Matrix to(from.rows(), from.cols());
+    Matrix to(start.rows(), start.cols());
     fit_vectors(problem, w, to);
     product(to, parts.prior, x);
 }
 
-// What one step from a start leaves, on a prefix of the probes: cheap, and lowest where the whole fit ends lowest.
+// One step from a start on a prefix of the probes: cheap, what it leaves is lowest where the whole fit ends lowest, and
+// the whole fit has a step less to make when it goes on from there.
 class Preview {
 public:
     Preview(const FitProblem& whole, std::size_t probes, FitWorkspace& w) : problem_(whole), w_(w) {
@@ -139,14 +149,16 @@ public:
     }
     double operator()(const Matrix& from) {
         problem_.start = from;
-        x_.reshape(from.rows(), from.cols());
-        return fit_vectors(problem_, w_, x_);
+        reached_.reshape(from.rows(), from.cols());
+        return fit_vectors(problem_, w_, reached_);
     }
+    /// Where the step led.
+    Matrix& reached() { return reached_; }
 
 private:
     FitProblem problem_;
     FitWorkspace& w_;
-    Matrix x_;
+    Matrix reached_;
 };
 
 std::size_t affordable_starts(std::size_t n, std::size_t k, const FittedSettings& settings) {
@@ -160,31 +172,34 @@ std::size_t affordable_starts(std::size_t n, std::size_t k, const FittedSettings
 void fit_page(const FitStart& start, const ProbeSet& probes, const FittedParts& parts, const FittedSettings& settings,
               FitWorkspace& w, Matrix& x) {
     FitProblem problem = pose(start, probes, parts, settings, w);
-    solve(problem, corrected_start(start, parts), parts, w, x);
+    const Matrix from = corrected_start(start, parts);
+    Preview preview(problem, settings.start_probes, w);
+    preview(from);
+    solve(problem, from, preview.reached(), parts, w, x);
 }
 
 void fit_best_start(ConstMatrix v, std::size_t k, const ProbeSet& probes, const FittedParts& parts,
                     const FittedSettings& settings, FitStart& start, FitWorkspace& w, Matrix& x) {
     make_fit_start(v, k, probes.tokens, parts.metric, settings, start);
     FitProblem problem = pose(start, probes, parts, settings, w);
-    Matrix from = corrected_start(start, parts);
+    Matrix from = corrected_start(start, parts), begin;
+    Preview preview(problem, settings.start_probes, w);
+    double least = preview(from);
+    std::swap(begin, preview.reached());
+    std::vector<std::int32_t> cluster(start.cluster);
     const std::size_t starts = affordable_starts(v.rows, k, settings);
-    if (starts > 1 && start.probes > 0) {
-        Preview preview(problem, settings.start_probes, w);
-        double least = preview(from);
-        std::vector<std::int32_t> cluster(start.cluster);
-        for (std::size_t attempt = 1; attempt < starts; ++attempt) {
-            cluster_start(v, k, attempt, settings, start);
-            Matrix other = corrected_start(start, parts);
-            const double energy = preview(other);
-            if (!(energy < least)) continue;
-            least = energy;
-            std::swap(from, other);
-            cluster = start.cluster;
-        }
-        std::swap(start.cluster, cluster);
+    for (std::size_t attempt = 1; attempt < starts; ++attempt) {
+        cluster_start(v, k, attempt, settings, start);
+        Matrix other = corrected_start(start, parts);
+        const double energy = preview(other);
+        if (!(energy < least)) continue;
+        least = energy;
+        std::swap(from, other);
+        std::swap(begin, preview.reached());
+        cluster = start.cluster;
     }
-    solve(problem, from, parts, w, x);
+    std::swap(start.cluster, cluster);
+    solve(problem, from, begin, parts, w, x);
 }
 
 void represent_fitted(const RepresentativeRequest& request, PageWorkspace& w, CompressedPage& out) {

@@ -6,6 +6,9 @@
 
 namespace marginmerge {
 
+/// Packs the probes' images once for all pages; their number and values must not change afterwards.
+void pack_images(FittedParts& parts);
+
 /// What each of a page's probes weighs, sum 1: more where the page answers better than pages usually do. Those answers
 /// lift a page to the top of a ranking; an even fit rounds them off, and it is relevant pages that have them.
 void probe_weights(const FitStart& start, const ProbeSet& probes, const FittedParts& parts,

@@ -9,7 +9,7 @@ namespace marginmerge {
 struct FittedSettings {
     double ridge = 0.003;       ///< how firmly vectors are held near the start
     int rounds = 2;             ///< Gauss-Newton steps a page
-    int inner = 4;              ///< conjugate-gradient steps in each
+    int inner = 3;              ///< conjugate-gradient steps in each
     int cluster_rounds = 8;     ///< of the start's k-means
     double weight_power = 0.5;  ///< page vectors count (answers/mean answers + floor)^power in the start
     double weight_floor = 0.1;
@@ -23,8 +23,8 @@ struct FittedSettings {
     double sharpen_from = 2;     ///< so many deviations above the usual one; in full while a page keeps no more than
     double sharpen_keep = 0.05;  ///< this share of its vectors, in proportion less beyond
     std::size_t solver_probes = 12000;  ///< about how many of a page's probes, drawn by weight, are fitted
-    std::size_t starts = 6;             ///< k-means starts tried; the fit goes on from the most promising one
-    std::size_t start_probes = 700;     ///< on so many probes
+    std::size_t starts = 3;             ///< k-means starts tried; the fit goes on from the most promising one,
+    std::size_t start_probes = 1440;    ///< found by one step on so many probes
     double start_work = 2e5;            ///< page vectors x k x starts: longer pages try fewer, at least one
 };
 

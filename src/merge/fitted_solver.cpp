@@ -138,11 +138,11 @@ HWY_INLINE void add_curvature(const float* const (&u)[N], const float* HWY_RESTR
     }
 }
 
-// right -= sum over N probes of weight residual u, diagonal += sum of weight u^2.
+// right -= sum over N probes of weight residual u, diagonal += sum of weight u^2, mean += sum of weight u.
 template <std::size_t N>
 HWY_INLINE void add_probes(const float* const (&u)[N], const float* HWY_RESTRICT weights,
                            const float* HWY_RESTRICT residuals, float* HWY_RESTRICT right, float* HWY_RESTRICT diagonal,
-                           std::size_t n) {
+                           float* HWY_RESTRICT mean, std::size_t n) {
     const Tag d;
     Vec wr[N], wt[N];
     HWY_UNROLL(4)
@@ -151,23 +151,25 @@ HWY_INLINE void add_probes(const float* const (&u)[N], const float* HWY_RESTRICT
         wt[k] = hn::Set(d, weights[k]);
     }
     for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
-        Vec r = hn::Load(d, right + i), g = hn::Load(d, diagonal + i);
+        Vec r = hn::Load(d, right + i), g = hn::Load(d, diagonal + i), m = hn::Load(d, mean + i);
         HWY_UNROLL(4)
         for (std::size_t k = 0; k < N; ++k) {
             const Vec x = hn::Load(d, u[k] + i);
             r = hn::MulAdd(wr[k], x, r);
-            g = hn::MulAdd(hn::Mul(wt[k], x), x, g);
+            const Vec weighted = hn::Mul(wt[k], x);
+            m = hn::Add(m, weighted);
+            g = hn::MulAdd(weighted, x, g);
         }
         hn::Store(r, d, right + i);
         hn::Store(g, d, diagonal + i);
+        hn::Store(m, d, mean + i);
     }
 }
 
-// Calls f(addresses of N probes, first) for the `count` probes at `rows` of `tokens`, N at most probes_together.
+// Calls f(addresses of N probes, first) for the `count` rows of `tokens`, N at most probes_together.
 template <class F>
-HWY_INLINE void for_probes(const float* tokens, std::size_t stride, const std::int32_t* rows, std::size_t count,
-                           const F& f) {
-    const auto address = [&](std::size_t t) { return tokens + static_cast<std::size_t>(rows[t]) * stride; };
+HWY_INLINE void for_probes(const float* tokens, std::size_t stride, std::size_t count, const F& f) {
+    const auto address = [&](std::size_t t) { return tokens + t * stride; };
     std::size_t t = 0;
     for (; t + probes_together <= count; t += probes_together) {
         const float* const u[probes_together] = {address(t), address(t + 1), address(t + 2), address(t + 3)};
@@ -179,40 +181,75 @@ HWY_INLINE void for_probes(const float* tokens, std::size_t stride, const std::i
     }
 }
 
-// One vector's ridge regression: (sum w u u' + lambda I) step = -(sum w r u + lambda offset), by conjugate
-// gradients with the diagonal as preconditioner. Its probes are the `count` rows of `tokens`, each `stride` long and
-// zero beyond d, whose numbers stand in `rows`; weights and residuals are in that order. `scratch` has five rows of
-// that length; offset = x - x0; step receives the solution.
-void solve_one(const float* tokens, const std::int32_t* rows, const float* weights, const float* residuals,
-               std::size_t count, std::size_t stride, float lambda, const float* offset, int steps, float* scratch,
-               float* step) {
+// An approximate inverse of sum w u u' + lambda I: the probes that a vector wins lie around their mean, so their second
+// moment is nearly a diagonal beside the mean's own direction.
+class Preconditioner {
+public:
+    // `diagonal` of the matrix becomes that beside the mean; `sum` is sum w u and becomes its image. All [n].
+    Preconditioner(float* diagonal, float* sum, double mass, std::size_t n) : diagonal_(diagonal), image_(sum), n_(n) {
+        constexpr float least = 1e-6F;
+        if (!(mass > 0)) return;
+        const auto share = static_cast<float>(1 / mass);
+        double along = mass;
+        for (std::size_t i = 0; i < n; ++i) {
+            const float whole = diagonal[i];
+            diagonal[i] = std::max(whole - share * sum[i] * sum[i], least * whole);
+            const float image = sum[i] / diagonal[i];
+            along += static_cast<double>(sum[i]) * image;
+            sum[i] = image;
+        }
+        scale_ = static_cast<float>(1 / along);
+    }
+    HWY_INLINE void operator()(const float* HWY_RESTRICT r, float* HWY_RESTRICT z) const {
+        const float along = scale_ * inner_product(Tag(), r, image_, n_);
+        for (std::size_t i = 0; i < n_; ++i) z[i] = r[i] / diagonal_[i] - along * image_[i];
+    }
+
+private:
+    const float* diagonal_;
+    const float* image_;
+    float scale_ = 0;
+    std::size_t n_;
+};
+
+// One vector's ridge regression: (sum w u u' + lambda I) step = -(sum w r u + lambda offset), by preconditioned
+// conjugate gradients. Its probes are the `count` rows of `tokens`, each `stride` long and zero beyond d. `scratch` has
+// rows of that length; offset = x - x0; step receives the solution.
+void solve_one(const float* tokens, const float* weights, const float* residuals, std::size_t count, std::size_t stride,
+               float lambda, const float* offset, int steps, float* scratch, float* step) {
     const Tag d;
     float* r = scratch;
     float* diagonal = scratch + stride;
-    float* z = scratch + 2 * stride;
-    float* p = scratch + 3 * stride;
-    float* ap = scratch + 4 * stride;
+    float* mean = scratch + 2 * stride;
+    float* z = scratch + 3 * stride;
+    float* p = scratch + 4 * stride;
+    float* ap = scratch + 5 * stride;
+    double mass = 0;
+    for (std::size_t t = 0; t < count; ++t) mass += weights[t];
     for (std::size_t i = 0; i < stride; ++i) {
         r[i] = -lambda * offset[i];
         diagonal[i] = lambda;
+        mean[i] = 0;
         step[i] = 0;
     }
-    for_probes(tokens, stride, rows, count, [&](const auto& u, std::size_t t) HWY_ATTR {
-        add_probes(u, weights + t, residuals + t, r, diagonal, stride);
+    for_probes(tokens, stride, count, [&](const auto& u, std::size_t t) HWY_ATTR {
+        add_probes(u, weights + t, residuals + t, r, diagonal, mean, stride);
     });
-    for (std::size_t i = 0; i < stride; ++i) p[i] = z[i] = r[i] / diagonal[i];
+    const Preconditioner precondition(diagonal, mean, mass, stride);
+    precondition(r, z);
+    std::memcpy(p, z, stride * sizeof(float));
     double rz = inner_product(d, r, z, stride);
     const double first = rz;
     for (int s = 0; s < steps && rz > 1e-6 * first && rz > 1e-20; ++s) {
         for (std::size_t i = 0; i < stride; ++i) ap[i] = lambda * p[i];
-        for_probes(tokens, stride, rows, count,
+        for_probes(tokens, stride, count,
                    [&](const auto& u, std::size_t t) HWY_ATTR { add_curvature(u, weights + t, p, ap, stride); });
         const double curvature = inner_product(d, p, ap, stride);
         if (!(curvature > 0)) break;
         const auto a = static_cast<float>(rz / curvature);
         add_scaled(d, a, p, step, stride);
         add_scaled(d, -a, ap, r, stride);
-        for (std::size_t i = 0; i < stride; ++i) z[i] = r[i] / diagonal[i];
+        precondition(r, z);
         const double next = inner_product(d, r, z, stride);
         const auto keep = static_cast<float>(next / rz);
         for (std::size_t i = 0; i < stride; ++i) p[i] = z[i] + keep * p[i];
@@ -233,16 +270,29 @@ HWY_EXPORT(solve_one);
 namespace {
 
 constexpr std::size_t row_multiple = 16;
+constexpr std::size_t scratch_rows = 6;  // of solve_one
 constexpr int halvings = 4;
 
 std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
 // out [k, P] = x u', with room behind it for whole vectors.
-void responses_of(ConstMatrix x, ConstMatrix probes, Matrix& out) {
+void responses_of(ConstMatrix x, const FitProblem& problem, Matrix& out) {
     constexpr std::size_t room = 64;
-    out.reshape(x.rows + (room + probes.rows - 1) / probes.rows, probes.rows);
-    product(x, probes, {out.data(), x.rows, probes.rows});
+    const std::size_t probes = problem.probes.rows;
+    out.reshape(x.rows + (room + probes - 1) / probes, probes);
+    const MutMatrix inside{out.data(), x.rows, probes};
+    if (problem.lanes != nullptr) {
+        product(x, *problem.lanes, inside);
+    } else {
+        product(x, problem.probes, inside);
+    }
     std::fill_n(out.row(x.rows), room, 0.0F);
+}
+
+double square_distance(const float* a, const float* b, std::size_t n) {
+    double sum = 0;
+    for (std::size_t i = 0; i < n; ++i) sum += static_cast<double>(a[i] - b[i]) * (a[i] - b[i]);
+    return sum;
 }
 
 }  // namespace
@@ -250,7 +300,8 @@ void responses_of(ConstMatrix x, ConstMatrix probes, Matrix& out) {
 double fit_vectors(const FitProblem& problem, FitWorkspace& w, MutMatrix x) {
     const std::size_t probes = problem.probes.rows, k = problem.start.rows, d = problem.start.cols;
     const std::size_t stride = round_up(d, row_multiple);
-    std::memcpy(x.data, problem.start.data, k * d * sizeof(float));
+    const ConstMatrix begin = problem.begin.rows == k ? problem.begin : problem.start;
+    std::memcpy(x.data, begin.data, k * d * sizeof(float));
     if (probes == 0) return 0;
     const auto lambda = static_cast<float>(problem.ridge / static_cast<double>(k));
     const float* targets = problem.targets.data();
@@ -263,23 +314,13 @@ double fit_vectors(const FitProblem& problem, FitWorkspace& w, MutMatrix x) {
 
     w.winner.resize(probes);
     w.residual.resize(probes);
-    w.order.resize(probes);
     w.packed_weight.resize(probes);
     w.packed_residual.resize(probes);
     w.step.reshape(k, d);
-    w.vectors.reshape(7, stride);
-    // The solver wants rows of whole aligned vectors: usually the probes have them.
-    const float* tokens = problem.probes.data;
-    if (d != stride || reinterpret_cast<std::uintptr_t>(tokens) % (row_multiple * sizeof(float)) != 0) {
-        w.packed.reshape(probes, stride);
-        for (std::size_t t = 0; t < probes; ++t) {
-            std::memcpy(w.packed.row(t), problem.probes.row(t), d * sizeof(float));
-            std::fill(w.packed.row(t) + d, w.packed.row(t) + stride, 0.0F);
-        }
-        tokens = w.packed.data();
-    }
-    responses_of(x, problem.probes, w.responses);
-    double energy = term(nullptr, 0, true);
+    w.order.resize(probes);
+    w.vectors.reshape(scratch_rows + 2, stride);
+    responses_of(x, problem, w.responses);
+    double energy = term(nullptr, 0, true) + lambda * square_distance(x.data, problem.start.data, k * d);
     std::vector<std::size_t> first(k + 1);
     for (int round = 0; round < problem.rounds; ++round) {
         // Probes grouped by winner.
@@ -293,15 +334,23 @@ double fit_vectors(const FitProblem& problem, FitWorkspace& w, MutMatrix x) {
             w.packed_weight[at] = weights[t];
             w.packed_residual[at] = w.residual[t];
         }
-        float* offset = w.vectors.row(5);
-        float* step = w.vectors.row(6);
+        float* offset = w.vectors.row(scratch_rows);
+        float* step = w.vectors.row(scratch_rows + 1);
         double square = 0, cross = 0, length = 0;  // |x-x0|^2, (x-x0).step, |step|^2
         for (std::size_t c = 0; c < k; ++c) {
             std::fill(offset, offset + stride, 0.0F);
             for (std::size_t j = 0; j < d; ++j) offset[j] = x(c, j) - problem.start(c, j);
+            // One vector's probes are gone through several times: side by side they stay in the cache.
+            const std::size_t won = first[c + 1] - first[c];
+            w.packed.reshape(won, stride);
+            for (std::size_t t = 0; t < won; ++t) {
+                const float* u = problem.probes.row(static_cast<std::size_t>(w.order[first[c] + t]));
+                std::memcpy(w.packed.row(t), u, d * sizeof(float));
+                std::fill(w.packed.row(t) + d, w.packed.row(t) + stride, 0.0F);
+            }
             HWY_DYNAMIC_DISPATCH(solve_one)
-            (tokens, w.order.data() + first[c], w.packed_weight.data() + first[c], w.packed_residual.data() + first[c],
-             first[c + 1] - first[c], stride, lambda, offset, problem.inner, w.vectors.row(0), step);
+            (w.packed.data(), w.packed_weight.data() + first[c], w.packed_residual.data() + first[c], won, stride,
+             lambda, offset, problem.inner, w.vectors.row(0), step);
             for (std::size_t j = 0; j < d; ++j) {
                 square += static_cast<double>(offset[j]) * offset[j];
                 cross += static_cast<double>(offset[j]) * step[j];
@@ -309,7 +358,7 @@ double fit_vectors(const FitProblem& problem, FitWorkspace& w, MutMatrix x) {
             }
             std::memcpy(w.step.row(c), step, d * sizeof(float));
         }
-        responses_of(w.step, problem.probes, w.change);
+        responses_of(w.step, problem, w.change);
         double best = energy, taken = 0, eta = 1;
         for (int i = 0; i < halvings; ++i, eta *= 0.5) {
             const double value = term(&w.change, eta, false) + lambda * (square + 2 * eta * cross + eta * eta * length);

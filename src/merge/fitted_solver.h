@@ -8,15 +8,19 @@
 
 namespace marginmerge {
 
+struct PackedRows;
+
 /// The k vectors x_c of a page are moved so that over weighted probes u_t the best response of the
 /// vectors comes close to a target, without going far from a start:
 ///
 ///   E(x) = sum_t w_t (max_c u_t . x_c - b_t)^2 + (ridge / k) sum_c |x_c - x0_c|^2
 struct FitProblem {
-    ConstMatrix probes;              ///< u_t [P,d]
-    std::span<const float> weights;  ///< w_t [P], sum 1
-    std::span<const float> targets;  ///< b_t [P]
-    ConstMatrix start;               ///< x0 [k,d]
+    ConstMatrix probes;                 ///< u_t [P,d]
+    const PackedRows* lanes = nullptr;  ///< the same packed once, perhaps more of them behind; null: packed here
+    std::span<const float> weights;     ///< w_t [P], sum 1
+    std::span<const float> targets;     ///< b_t [P]
+    ConstMatrix start;                  ///< x0 [k,d]
+    ConstMatrix begin;                  ///< [k,d] where the steps set out from; empty: x0
     double ridge = 0.005;
     int rounds = 4;  ///< Gauss-Newton steps
     int inner = 8;   ///< conjugate-gradient steps in each
@@ -40,8 +44,8 @@ struct FitWorkspace {
 };
 
 /// Minimises E by Gauss-Newton: with the winners held fixed the problem falls apart into one ridge
-/// regression a vector, solved by preconditioned conjugate gradients over the probes that vector wins;
-/// a step is halved until E falls. x [k,d] receives the result. Returns E.
+/// regression a vector, solved by conjugate gradients over the probes that vector wins, with the diagonal
+/// beside their mean as preconditioner; a step is halved until E falls. x [k,d] receives the result. Returns E.
 double fit_vectors(const FitProblem& problem, FitWorkspace& w, MutMatrix x);
 
 }  // namespace marginmerge

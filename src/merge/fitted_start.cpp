@@ -15,45 +15,52 @@ namespace {
 // Attempts after the first are seeded by chance: this and their number decide, so every run draws alike.
 constexpr std::uint64_t attempt_seed = 17;
 
-// Weighted seeding: the vector nearest to the weighted mean, then whatever has the largest weight x squared distance to
-// the seeds so far. Attempts after the first draw both, with chances in proportion to the same numbers.
+// The row of y nearest to their weighted mean.
+std::size_t central_row(ConstMatrix y, const FitStart& w) {
+    Matrix mean(1, y.cols);
+    double total = 0;
+    for (std::size_t i = 0; i < y.rows; ++i) {
+        total += w.weight[i];
+        add_scaled(w.weight[i], y.row(i), mean.row(0), y.cols);
+    }
+    for (float& x : mean.flat()) x = static_cast<float>(x / total);
+    std::vector<float> product(y.rows);
+    dot_rows(mean.row(0), y.data, y.rows, y.cols, product.data());
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < y.rows; ++i) {
+        if (w.square[i] - 2 * product[i] < w.square[best] - 2 * product[best]) best = i;
+    }
+    return best;
+}
+
+// Each next one by chance, in proportion to weight x squared distance to those so far.
+void draw_seeds(ConstMatrix y, std::size_t k, std::uint64_t seed, FitStart& w) {
+    const std::size_t n = y.rows;
+    Random random(seed);
+    std::vector<float> distance(n, std::numeric_limits<float>::infinity()), chance(w.weight), product(n);
+    w.seeds.clear();
+    while (w.seeds.size() < k) {
+        // Where every vector is a seed already, the last one stands for itself again.
+        const std::size_t pick = std::min(draw_in_proportion(chance, random), n - 1);
+        w.seeds.push_back(static_cast<std::int32_t>(pick));
+        dot_rows(y.row(pick), y.data, n, y.cols, product.data());
+        for (std::size_t i = 0; i < n; ++i) {
+            distance[i] = std::min(distance[i], std::max(0.0F, w.square[i] - 2 * product[i] + w.square[pick]));
+            chance[i] = distance[i] * w.weight[i];
+        }
+    }
+}
+
+// The first attempt takes the central row, then whatever has the largest weight x squared distance to the seeds so far.
 // Rows of y have d+1 columns, the last one is 1.
 void seed_centres(ConstMatrix y, std::size_t d, std::size_t k, std::size_t attempt, FitStart& w) {
-    const std::size_t n = y.rows;
-    Random random(mix_seed(attempt_seed, attempt));
-    w.row.reshape(1, n);
-    w.distance.assign(n, std::numeric_limits<float>::infinity());
-    std::vector<float> chance(w.weight);
-    // Where every vector is a seed already, the last one stands for itself again.
-    const auto drawn = [&] { return std::min(draw_in_proportion(chance, random), n - 1); };
-    const auto central = [&] {
-        Matrix mean(1, d + 1);
-        double total = 0;
-        for (std::size_t i = 0; i < n; ++i) {
-            total += w.weight[i];
-            for (std::size_t j = 0; j < d; ++j) mean(0, j) += w.weight[i] * y(i, j);
-        }
-        for (std::size_t j = 0; j < d; ++j) mean(0, j) /= static_cast<float>(total);
-        product(mean, y, w.row);
-        std::size_t best = 0;
-        for (std::size_t i = 1; i < n; ++i) {
-            if (w.square[i] - 2 * w.row(0, i) < w.square[best] - 2 * w.row(0, best)) best = i;
-        }
-        return best;
-    };
-    std::size_t pick = attempt == 0 ? central() : drawn();
-    for (std::size_t c = 0; c < k; ++c) {
-        std::copy_n(y.row(pick), d, w.centres.row(c));
-        w.centres(c, d) = 0;
-        product(ConstMatrix{w.centres.row(c), 1, d + 1}, y, w.row);
-        const float own = w.square[pick];
-        for (std::size_t i = 0; i < n; ++i) {
-            w.distance[i] = std::min(w.distance[i], std::max(0.0F, w.square[i] - 2 * w.row(0, i) + own));
-            chance[i] = w.distance[i] * w.weight[i];
-        }
-        pick = attempt == 0 ? static_cast<std::size_t>(std::max_element(chance.begin(), chance.end()) - chance.begin())
-                            : drawn();
+    if (attempt == 0) {
+        w.seeds.assign(1, static_cast<std::int32_t>(central_row(y, w)));
+        extend_farthest(y, {w.weight, w.square}, k, w.farthest, w.seeds);
+    } else {
+        draw_seeds(y, k, mix_seed(attempt_seed, attempt), w);
     }
+    for (std::size_t c = 0; c < k; ++c) std::copy_n(y.row(static_cast<std::size_t>(w.seeds[c])), d, w.centres.row(c));
 }
 
 }  // namespace
@@ -83,7 +90,7 @@ void answer_probes(ConstMatrix v, ConstMatrix probes, ConstMatrix metric, const 
     }
     for (std::size_t i = 0; i < n; ++i) w.mapped(i, d) = 1;
     w.square.resize(n);
-    for (std::size_t i = 0; i < n; ++i) w.square[i] = dot(w.mapped.row(i), w.mapped.row(i), d);
+    for (std::size_t i = 0; i < n; ++i) w.square[i] = dot(w.mapped.row(i), w.mapped.row(i), d + 1);
     w.page_mean.assign(d, 0.0F);
     for (std::size_t i = 0; i < n; ++i) {
         for (std::size_t j = 0; j < d; ++j) w.page_mean[j] += v(i, j);

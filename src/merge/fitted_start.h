@@ -5,6 +5,7 @@
 
 #include "marginmerge/core/matrix.h"
 #include "merge/fitted_settings.h"
+#include "select/farthest_first.h"
 
 namespace marginmerge {
 
@@ -17,14 +18,14 @@ struct FitStart {
     Matrix start;                       ///< r0 [k,d]
     Matrix features;                    ///< [k, 2d+3]: r0, page mean, |mean of the cluster|, log(1+size), 1
 
-    Matrix mapped;                  ///< metric * v with room for the k-means' bias, [n,d+1]
-    std::vector<float> square;      ///< |metric * v|^2 [n]
-    std::vector<float> page_mean;   ///< [d]
-    Matrix centres;                 ///< scratch [k,d+1]
-    Matrix sums;                    ///< scratch [k,d+1]
-    Matrix row;                     ///< scratch [1,n]
-    std::vector<float> weight;      ///< om_j [n]
-    std::vector<float> distance;    ///< scratch [n]
+    Matrix mapped;                    ///< metric * v with room for the k-means' bias, [n,d+1]
+    std::vector<float> square;        ///< |mapped|^2 [n]
+    std::vector<float> page_mean;     ///< [d]
+    Matrix centres;                   ///< scratch [k,d+1]
+    Matrix sums;                      ///< scratch [k,d+1]
+    std::vector<float> weight;        ///< om_j [n]
+    std::vector<std::int32_t> seeds;  ///< scratch [k]
+    FarthestWorkspace farthest;
     std::vector<float> similarity;  ///< scratch
     std::vector<double> mass;       ///< scratch [k]
 };

@@ -1,6 +1,7 @@
 #include "select/farthest_first.h"
 
 #include <algorithm>
+#include <limits>
 #include <span>
 
 #include "kernels/products.h"
@@ -18,28 +19,20 @@ bool later(const HeapEntry& a, const HeapEntry& b) {
     return a.similarity != b.similarity ? a.similarity > b.similarity : a.patch > b.patch;
 }
 
-}  // namespace
+void copy_picks(ConstMatrix v, std::span<const std::int32_t> patches, Matrix& picks) {
+    for (std::size_t c = 0; c < patches.size(); ++c)
+        std::copy_n(v.row(static_cast<std::size_t>(patches[c])), v.cols, picks.row(c));
+}
 
 // Similarities to the nearest pick only grow, so a stale value is a lower bound: only the patch on
 // top of the heap ever needs the picks it has not seen, and most patches are never looked at.
-void extend_farthest(ConstMatrix v, std::size_t count, FarthestWorkspace& w, std::vector<std::int32_t>& order) {
-    const std::size_t n = v.rows;
-    const std::size_t d = v.cols;
-    if (order.size() >= count) return;
-    w.picks.reshape(count, d);
+// closeness(patch, pick, inner product) is how similar the two are; w.picks has the rows of `order`, w.similarity what
+// is known of every patch.
+template <class Closeness>
+void pick_farthest(ConstMatrix v, std::size_t count, const Closeness& closeness, FarthestWorkspace& w,
+                   std::vector<std::int32_t>& order) {
+    const std::size_t n = v.rows, d = v.cols;
     w.picked.assign(n, 0);
-    w.given.assign(order.begin(), order.end());
-    std::sort(w.given.begin(), w.given.end());
-    const auto copy_picks = [&](std::span<const std::int32_t> patches) {
-        for (std::size_t c = 0; c < patches.size(); ++c)
-            std::copy_n(v.row(static_cast<std::size_t>(patches[c])), d, w.picks.row(c));
-    };
-    copy_picks(w.given);
-    w.nearest_given.resize(n);
-    w.similarity.resize(n);
-    nearest(v, w.picks.view().middle_rows(0, order.size()), w.nearest_given, w.similarity);
-    for (auto& pick : w.nearest_given) pick = w.given[static_cast<std::size_t>(pick)];
-    copy_picks(order);
     for (const auto patch : order) w.picked[static_cast<std::size_t>(patch)] = 1;
     const auto start = static_cast<std::uint32_t>(order.size());
     w.heap.clear();
@@ -59,14 +52,52 @@ void extend_farthest(ConstMatrix v, std::size_t count, FarthestWorkspace& w, std
         // A few picks at a time, until the patch is no longer the least similar.
         const float* row = v.row(static_cast<std::size_t>(top.patch));
         do {
-            float similarity[step];
+            float product[step];
             const std::size_t more = std::min(step, order.size() - top.known);
-            dot_rows(row, w.picks.row(top.known), more, d, similarity);
-            for (std::size_t c = 0; c < more; ++c) top.similarity = std::max(top.similarity, similarity[c]);
+            dot_rows(row, w.picks.row(top.known), more, d, product);
+            for (std::size_t c = 0; c < more; ++c)
+                top.similarity = std::max(top.similarity, closeness(top.patch, order[top.known + c], product[c]));
             top.known += static_cast<std::uint32_t>(more);
         } while (top.known < order.size() && (w.heap.size() == 1 || later(w.heap.front(), top)));
         std::push_heap(w.heap.begin(), w.heap.end(), later);
     }
+}
+
+}  // namespace
+
+void extend_farthest(ConstMatrix v, std::size_t count, FarthestWorkspace& w, std::vector<std::int32_t>& order) {
+    const std::size_t n = v.rows;
+    if (order.size() >= count) return;
+    w.picks.reshape(count, v.cols);
+    w.given.assign(order.begin(), order.end());
+    std::sort(w.given.begin(), w.given.end());
+    copy_picks(v, w.given, w.picks);
+    w.nearest_given.resize(n);
+    w.similarity.resize(n);
+    nearest(v, w.picks.view().middle_rows(0, order.size()), w.nearest_given, w.similarity);
+    for (auto& pick : w.nearest_given) pick = w.given[static_cast<std::size_t>(pick)];
+    copy_picks(v, order, w.picks);
+    pick_farthest(
+        v, count, [](std::int32_t, std::int32_t, float product) { return product; }, w, order);
+}
+
+void extend_farthest(ConstMatrix v, const FarthestWeights& weights, std::size_t count, FarthestWorkspace& w,
+                     std::vector<std::int32_t>& order) {
+    if (order.empty() || order.size() >= count) return;
+    const auto closeness = [&](std::int32_t patch, std::int32_t pick, float product) {
+        const auto i = static_cast<std::size_t>(patch), p = static_cast<std::size_t>(pick);
+        return -weights.weight[i] * std::max(0.0F, weights.square[i] - 2 * product + weights.square[p]);
+    };
+    w.picks.reshape(count, v.cols);
+    copy_picks(v, order, w.picks);
+    w.similarity.assign(v.rows, -std::numeric_limits<float>::infinity());
+    std::vector<float> product(v.rows);
+    for (const auto pick : order) {
+        dot_rows(v.row(static_cast<std::size_t>(pick)), v.data, v.rows, v.cols, product.data());
+        for (std::size_t i = 0; i < v.rows; ++i)
+            w.similarity[i] = std::max(w.similarity[i], closeness(static_cast<std::int32_t>(i), pick, product[i]));
+    }
+    pick_farthest(v, count, closeness, w, order);
 }
 
 }  // namespace marginmerge

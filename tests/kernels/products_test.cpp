@@ -43,6 +43,19 @@ TEST_P(Products, ProductEqualsReference) {
         for (const std::size_t n : {1, 2, 3, 5, 6, 7, 11, 12, 13, 24, 31, 300}) expect_product(m, n, 21);
 }
 
+TEST_P(Products, TheFirstOfPackedRows) {
+    const Matrix a = random_matrix(10, 33, 5), b = random_matrix(301, 33, 6);
+    const PackedRows packed(b);
+    for (const std::size_t n : {1, 3, 4, 5, 23, 24, 25, 47, 48, 49, 144, 300, 301}) {
+        // One number too many, to see that nothing is written behind the last row.
+        std::vector<float> out(10 * n + 1, 7.0f);
+        product(a, packed, {out.data(), 10, n});
+        const Matrix expected = expected_product(a, Matrix(b.view().middle_rows(0, n)));
+        ASSERT_TRUE(std::equal(expected.flat().begin(), expected.flat().end(), out.begin())) << n;
+        ASSERT_EQ(out.back(), 7.0f);
+    }
+}
+
 TEST_P(Products, ResponsesAreClampedWithRowMaxima) {
     for (const std::size_t d : {3, 16, 33, 128}) {
         for (const std::size_t n : {1, 5, 33, 250}) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/random.h"
+#include "kernels/products.h"
 
 namespace marginmerge {
 namespace {
@@ -96,6 +97,57 @@ TEST(FittedSolver, AStrongRidgeKeepsTheStartAndNoProbesKeepItExactly) {
     none.start = c.start;
     fit_vectors(none, w, x);
     EXPECT_TRUE(std::equal(x.flat().begin(), x.flat().end(), c.start.flat().begin()));
+}
+
+TEST(FittedSolver, GoesOnFromWhereItIsToldAndIsStillHeldNearTheStart) {
+    Case c(300, 40, 4, 32);
+    c.problem.ridge = 0.05;
+    Matrix once(4, 32), again(4, 32);
+    FitWorkspace w;
+    const double before = fit_vectors(c.problem, w, once);
+    c.problem.begin = once;
+    const double after = fit_vectors(c.problem, w, again);
+    EXPECT_LE(after, before + 1e-9);
+    EXPECT_NEAR(after, energy(c.problem, again), 1e-5 * energy(c.problem, c.start));
+    // No steps left: what it began with, at the energy that has.
+    c.problem.rounds = 0;
+    Matrix same(4, 32);
+    EXPECT_NEAR(fit_vectors(c.problem, w, same), before, 1e-6 * before);
+    EXPECT_TRUE(std::equal(same.flat().begin(), same.flat().end(), once.flat().begin()));
+}
+
+TEST(FittedSolver, ProbesPackedOnceGiveTheSame) {
+    // The packed ones may be more: a short fit sees the first of them.
+    for (const std::size_t used : {500U, 333U, 48U, 1U}) {
+        Case c(500, 40, 5, 40);
+        c.problem.probes = c.probes.view().middle_rows(0, used);
+        c.problem.weights = c.problem.weights.first(used);
+        c.problem.targets = c.problem.targets.first(used);
+        Matrix plain(5, 40), packed(5, 40);
+        FitWorkspace w;
+        fit_vectors(c.problem, w, plain);
+        const PackedRows lanes(c.probes);
+        c.problem.lanes = &lanes;
+        fit_vectors(c.problem, w, packed);
+        EXPECT_TRUE(std::equal(plain.flat().begin(), plain.flat().end(), packed.flat().begin())) << used;
+    }
+}
+
+TEST(FittedSolver, FewStepsComeFarWhereProbesLieAroundTheirMean) {
+    // Tokens of one cell share a direction that is many times as strong as all others together.
+    Case c(400, 20, 1, 64);
+    for (std::size_t t = 0; t < 400; ++t) {
+        for (std::size_t j = 0; j < 64; ++j) c.probes(t, j) = 0.3F * c.probes(t, j) + (j < 8 ? 0.35F : 0.0F);
+        c.targets[t] = static_cast<float>(best_response(c.probes.row(t), c.page));
+    }
+    c.problem.ridge = 1e-3;
+    c.problem.rounds = 1;
+    FitWorkspace w;
+    Matrix x(1, 64);
+    c.problem.inner = 60;
+    const double least = fit_vectors(c.problem, w, x);
+    c.problem.inner = 3;
+    EXPECT_LT(fit_vectors(c.problem, w, x), 1.25 * least);
 }
 
 TEST(FittedSolver, WorkspaceLeavesNoTrace) {

@@ -88,10 +88,19 @@ TEST(Fitted, SharedPartsAreUsedAndDoNotDependOnThreads) {
     EXPECT_EQ(one.offsets, two.offsets);
     EXPECT_TRUE(std::equal(one.start_map.flat().begin(), one.start_map.flat().end(), two.start_map.flat().begin()));
     EXPECT_EQ(one.start_map.rows(), 2 * d + 3);
-    // W W^-1 = I
-    Matrix identity(d, d);
-    product(one.prior, one.prior_inverse, identity);
-    for (std::size_t i = 0; i < d; ++i) EXPECT_NEAR(identity(i, i), 1, 1e-3);
+    // W W^-1 = I, and the probes' second moment is diagonal as the solver sees it.
+    for (std::size_t i = 0; i < d; ++i) {
+        for (std::size_t j = 0; j < d; ++j) {
+            double identity = 0, moment = 0, own = 0;
+            for (std::size_t l = 0; l < d; ++l) identity += one.prior(i, l) * one.prior_inverse(l, j);
+            for (std::size_t t = 0; t < model.probes.weights.size(); ++t) {
+                moment += model.probes.weights[t] * one.images(t, i) * one.images(t, j);
+                own += model.probes.weights[t] * one.images(t, i) * one.images(t, i);
+            }
+            EXPECT_NEAR(identity, i == j ? 1 : 0, 1e-3) << i << " " << j;
+            EXPECT_NEAR(moment, i == j ? own : 0, 1e-5) << i << " " << j;
+        }
+    }
 
     PageWorkspace w;
     const Matrix page = around_topics(100, 3, 0.7);
@@ -100,6 +109,11 @@ TEST(Fitted, SharedPartsAreUsedAndDoNotDependOnThreads) {
     const CompressedPage shared = compress_page({page, {}, 1}, model, model.recipe, w);
     EXPECT_FALSE(std::equal(plain.representatives.flat().begin(), plain.representatives.flat().end(),
                             shared.representatives.flat().begin()));
+    // Images that are packed page by page give the same numbers.
+    model.fitted.packed_images = nullptr;
+    const CompressedPage unpacked = compress_page({page, {}, 1}, model, model.recipe, w);
+    EXPECT_TRUE(std::equal(shared.representatives.flat().begin(), shared.representatives.flat().end(),
+                           unpacked.representatives.flat().begin()));
 }
 
 TEST(Fitted, StrongAnswersWeighMoreAndDrawingKeepsTheFit) {

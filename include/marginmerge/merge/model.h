@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,8 @@
 #include "marginmerge/merge/recipe.h"
 
 namespace marginmerge {
+
+struct PackedRows;
 
 inline constexpr std::size_t feature_count = 15;
 inline constexpr std::size_t hidden_1 = 32;
@@ -44,10 +47,11 @@ struct ProbeSet {
 /// What `fitted` learns once for all pages, beside the probes. Matrices may be empty: then the part they
 /// stand for is left out (identity, zero).
 struct FittedParts {
-    Matrix metric;               ///< [d,d] H^(g/2): pages are clustered as metric * v
-    Matrix prior;                ///< [d,d] W: corrections are penalised by |W^-1 (r - start)|^2
-    Matrix prior_inverse;        ///< [d,d]
-    Matrix images;               ///< [P,d] probes as the solver sees them, W u
+    Matrix metric;                                    ///< [d,d] H^(g/2): pages are clustered as metric * v
+    Matrix prior;                                     ///< [d,d] W: corrections are penalised by |W^-1 (r - start)|^2
+    Matrix prior_inverse;                             ///< [d,d]
+    Matrix images;                                    ///< [P,d] probes as the solver sees them, W' u
+    std::shared_ptr<const PackedRows> packed_images;  ///< the same for the kernels; empty: packed page by page
     Matrix start_map;            ///< [2d+3,d] B: what a start is corrected by before the page is fitted
     std::vector<float> offsets;  ///< [P] what pages miss of a probe's best response on average
     std::vector<float> usual;    ///< [P] a probe's best response on a page, mean over pages
