@@ -51,12 +51,17 @@ void mini_batches(ConstMatrix points, std::span<const float> weights, const KMea
     }
 }
 
+// Points tried for each centre of a start.
+std::size_t trials_for(const KMeansOptions& o) {
+    return 2 + static_cast<std::size_t>(std::log(static_cast<double>(o.clusters)));
+}
+
 // The best of several starts after Lloyd's iterations on these points, relocated. Where the points are too few to
 // occupy several threads, starts run side by side; progress is then told afterwards, by the thread that called.
 std::size_t best_start(const WeightedPoints& p, const KMeansOptions& o, std::size_t iterations, Matrix& centres,
                        Assignment& assignment, const std::function<void()>& step) {
     constexpr std::size_t few_points = 16384;
-    const std::size_t trials = 2 + static_cast<std::size_t>(std::log(static_cast<double>(o.clusters)));
+    const std::size_t trials = trials_for(o);
     struct Start {
         Matrix centres;
         Assignment assignment;
@@ -110,7 +115,7 @@ void drop_empty(const Assignment& a, KMeansResult& r) {
 
 KMeansResult weighted_kmeans(ConstMatrix points, std::span<const float> weights, const KMeansOptions& o) {
     constexpr std::size_t sample_iterations = 10;
-    const WeightedPoints all(points, weights);
+    WeightedPoints all(points, weights);
     KMeansResult r;
     r.mini_batch = points.rows > o.mini_batch_above;
     const std::size_t starts = std::max<std::size_t>(o.initialisations, 1);
@@ -129,6 +134,7 @@ KMeansResult weighted_kmeans(ConstMatrix points, std::span<const float> weights,
         mini_batches(points, weights, o, r.means, step);
         r.iterations = o.iterations + lloyd(all, {o.polish, o.threads, o.cluster, step}, r.means, a);
     } else {
+        all.keep_products(starts * o.clusters * trials_for(o), o.threads);
         r.iterations = best_start(all, o, o.iterations, r.means, a, step);
     }
     r.inertia = a.inertia;

@@ -127,6 +127,17 @@ WeightedPoints::WeightedPoints(ConstMatrix points, std::span<const float> weight
     for (std::size_t i = 0; i < x.rows; ++i) square[i] = dot(x.row(i), x.row(i), x.cols);
 }
 
+void WeightedPoints::keep_products(std::size_t draws, std::size_t threads) {
+    constexpr std::size_t most_points = 4096;  // 64 MB
+    constexpr std::size_t block = 48;          // three of the widest vectors
+    if (x.rows > most_points || draws < x.rows) return;
+    products.reshape(x.rows, x.rows);
+    parallel_for((x.rows + block - 1) / block, threads, [&](std::size_t b) {
+        const std::size_t begin = b * block, rows = std::min(block, x.rows - begin);
+        product(x.middle_rows(begin, rows), x, {products.row(begin), rows, x.rows});
+    });
+}
+
 void assign_points(const WeightedPoints& points, ConstMatrix centres, std::size_t threads, Assignment& out,
                    Cluster* cluster) {
     const std::size_t n = points.x.rows;

@@ -16,6 +16,11 @@ struct WeightedPoints {
     ConstMatrix x;              ///< [n,d]
     std::span<const float> w;   ///< [n]
     std::vector<float> square;  ///< |x_i|^2 [n]
+    Matrix products;            ///< x_i . x_j of all pairs [n,n], or empty: see keep_products
+
+    /// For seeding, which wants the products of the points it draws with all others, start after start: finds those of
+    /// all pairs once, if points are few and `draws` many. The results are the same bits without it.
+    void keep_products(std::size_t draws, std::size_t threads);
 };
 
 /// One assignment of all points to their nearest centres, with what the next step needs.

@@ -1,6 +1,7 @@
 #include "bank/seeding.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -19,17 +20,19 @@ std::size_t draw(std::span<const double> cumulative, double target) {
     return std::min(static_cast<std::size_t>(at), cumulative.size() - 1);
 }
 
-// What the points would cost with each of a few candidates as one more centre.
+// What the points would cost with each of a few of them as one more centre.
 class Offers {
 public:
     Offers(const WeightedPoints& points, std::size_t most, std::size_t threads)
         : p_(points),
           threads_(threads),
+          points_(most),
           candidates_(most, points.x.cols),
           reached_(most, points.x.rows),
           cost_(most, std::vector<double>((points.x.rows + block - 1) / block)) {}
 
     void set(std::size_t candidate, std::size_t point) {
+        points_[candidate] = point;
         std::copy_n(p_.x.row(point), p_.x.cols, candidates_.row(candidate));
     }
 
@@ -50,29 +53,48 @@ public:
 
 private:
     static constexpr std::size_t block = 2048;
+    static constexpr std::size_t together = 4;
 
     void measure(std::size_t b, std::size_t count, std::span<const float> distance) {
         const std::size_t begin = b * block;
         const std::size_t rows = std::min(block, p_.x.rows - begin);
-        Matrix products(rows, count);
-        product(p_.x.middle_rows(begin, rows), candidates_.view().middle_rows(0, count), products);
-        for (std::size_t t = 0; t < count; ++t) {
-            const float square = dot(candidates_.row(t), candidates_.row(t), p_.x.cols);
-            double sum = 0;
-            for (std::size_t r = 0; r < rows; ++r) {
-                const std::size_t i = begin + r;
-                // Rounding must not leave a centre at a distance from itself.
-                const float gap = p_.square[i] + square - 2.0f * products(r, t);
-                const float reached = std::min(distance[i], gap > 1e-6f ? gap : 0.0f);
-                reached_(t, i) = reached;
-                sum += static_cast<double>(p_.w[i]) * reached;
-            }
-            cost_[t][b] = sum;
+        const bool kept = p_.products.size() > 0;
+        Matrix products;  // [rows, count]
+        if (!kept) {
+            products.reshape(rows, count);
+            product(p_.x.middle_rows(begin, rows), candidates_.view().middle_rows(0, count), products);
         }
+        for (std::size_t t = 0; t < count; ++t) {
+            const float* with = kept ? p_.products.row(points_[t]) + begin : products.data() + t;
+            const std::size_t step = kept ? 1 : count;
+            const float square = p_.square[points_[t]];
+            const float* own = p_.square.data() + begin;
+            const float* before = distance.data() + begin;
+            float* reached = reached_.row(t) + begin;
+            for (std::size_t r = 0; r < rows; ++r) {
+                // Rounding must not leave a centre at a distance from itself.
+                const float gap = own[r] + square - 2.0f * with[r * step];
+                reached[r] = std::min(before[r], gap > 1e-6f ? gap : 0.0f);
+            }
+        }
+        for (std::size_t t = 0; t < count; t += together) add_costs(b, t, std::min(together, count - t));
+    }
+
+    // Several sums side by side: one alone waits for each of its additions.
+    void add_costs(std::size_t b, std::size_t first, std::size_t count) {
+        const std::size_t begin = b * block;
+        std::array<const float*, together> reached;
+        for (std::size_t k = 0; k < together; ++k) reached[k] = reached_.row(first + std::min(k, count - 1));
+        std::array<double, together> sum{};
+        for (std::size_t i = begin; i < std::min(begin + block, p_.x.rows); ++i) {
+            for (std::size_t k = 0; k < together; ++k) sum[k] += static_cast<double>(p_.w[i]) * reached[k][i];
+        }
+        for (std::size_t k = 0; k < count; ++k) cost_[first + k][b] = sum[k];
     }
 
     const WeightedPoints& p_;
     std::size_t threads_;
+    std::vector<std::size_t> points_;        // which point a candidate is
     Matrix candidates_;                      // [most,d]
     Matrix reached_;                         // distances with each candidate [most,n]
     std::vector<std::vector<double>> cost_;  // [most][blocks]

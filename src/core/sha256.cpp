@@ -53,10 +53,25 @@ constexpr std::uint32_t rotate(std::uint32_t x, int n) { return (x >> n) | (x <<
 
 }  // namespace
 
-Sha256::Sha256() : state_{} {
-    constexpr auto primes = first_primes();
-    for (std::size_t i = 0; i < state_.size(); ++i) state_[i] = square_root_bits(primes[i]);
+Sha256State sha256_start() {
+    constexpr auto start = [] {
+        Sha256State state{};
+        const auto primes = first_primes();
+        for (std::size_t i = 0; i < state.size(); ++i) state[i] = square_root_bits(primes[i]);
+        return state;
+    }();
+    return start;
 }
+
+std::span<const std::uint32_t, 64> sha256_constants() { return round_constants; }
+
+Sha256::Digest sha256_digest(const Sha256State& state) {
+    Sha256::Digest digest;
+    for (std::size_t i = 0; i < 32; ++i) digest[i] = static_cast<std::uint8_t>(state[i / 4] >> (24 - 8 * (i % 4)));
+    return digest;
+}
+
+Sha256::Sha256() : state_(sha256_start()) {}
 
 void sha256_blocks_plain(Sha256State& state, const std::uint8_t* bytes, std::size_t count) {
     for (; count > 0; --count, bytes += 64) {
@@ -119,9 +134,7 @@ Sha256::Digest Sha256::finish() {
     const std::size_t padding = (length_ % 64 < 56 ? 56 : 120) - length_ % 64;
     for (std::size_t i = 0; i < 8; ++i) tail[padding + i] = static_cast<std::uint8_t>(bits >> (56 - 8 * i));
     update(std::as_bytes(std::span(tail).first(padding + 8)));
-    Digest digest;
-    for (std::size_t i = 0; i < 32; ++i) digest[i] = static_cast<std::uint8_t>(state_[i / 4] >> (24 - 8 * (i % 4)));
-    return digest;
+    return sha256_digest(state_);
 }
 
 std::string to_hex(const Sha256::Digest& digest) {

@@ -17,6 +17,7 @@
 #include "io/qrels.h"
 #include "kernels/convert.h"
 #include "kernels/products.h"
+#include "kernels/sha256_lanes.h"
 #include "learn/split.h"
 
 namespace marginmerge {
@@ -58,23 +59,34 @@ FitSource source_from_folder(const std::string& folder_and_role) {
 }
 
 std::vector<Sha256::Digest> hash_pages(const MultiVectorSet& documents, std::size_t threads, Cluster* cluster) {
-    std::vector<Sha256::Digest> hashes(documents.size());
-    const auto body = [&](std::size_t i, std::size_t) {
-        const VectorsView v = documents.vectors(i);
-        Sha256 sha;
-        if (v.type == ScalarType::f16) {
-            sha.update({static_cast<const std::byte*>(v.data), v.bytes()});
-        } else {
+    constexpr std::size_t together = 64;  // hashed side by side, several for each lane
+    const std::size_t count = documents.size();
+    std::vector<Sha256::Digest> hashes(count);
+    const auto part = [&](std::size_t g) {
+        return std::span(hashes).subspan(g * together, std::min(together, count - g * together));
+    };
+    const auto body = [&](std::size_t g, std::size_t) {
+        const auto out = part(g);
+        std::vector<std::vector<std::uint16_t>> halves(out.size());
+        std::vector<std::span<const std::byte>> pages;
+        for (std::size_t i = 0; i < out.size(); ++i) {
+            const VectorsView v = documents.vectors(g * together + i);
+            if (v.type == ScalarType::f16) {
+                pages.emplace_back(static_cast<const std::byte*>(v.data), v.bytes());
+                continue;
+            }
             const Matrix m = to_float(v);
-            std::vector<std::uint16_t> half(m.size());
-            from_float(m.flat(), ScalarType::f16, half.data());
-            sha.update(std::as_bytes(std::span(half)));
+            halves[i].resize(m.size());
+            from_float(m.flat(), ScalarType::f16, halves[i].data());
+            pages.push_back(std::as_bytes(std::span(halves[i])));
         }
-        hashes[i] = sha.finish();
+        const auto digests = sha256_of_each(pages);
+        std::copy(digests.begin(), digests.end(), out.begin());
     };
     share_for(
-        cluster, documents.size(), threads, body, [&](std::size_t i, ByteWriter& out) { out.put(hashes[i]); },
-        [&](std::size_t i, ByteReader& in) { hashes[i] = in.take<Sha256::Digest>(); });
+        cluster, (count + together - 1) / together, threads, body,
+        [&](std::size_t g, ByteWriter& out) { out.put(std::span<const Sha256::Digest>(part(g))); },
+        [&](std::size_t g, ByteReader& in) { in.take(part(g)); });
     return hashes;
 }
 

@@ -45,25 +45,41 @@ namespace HWY_NAMESPACE {
 
 constexpr std::size_t upper_vectors = 3;  // of tokens, side by side
 
+// How products of bytes are summed: in the two 16-bit halves of a lane, or by an instruction of its own (VNNI) in 32
+// bits. Some processors have that instruction but not all else that makes the level AVX3_DL.
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3 && HWY_TARGET > HWY_AVX3_DL
-constexpr bool sums_in_halves = true;
+constexpr ByteSums usual_sums = ByteSums::halves;
 #else
-constexpr bool sums_in_halves = false;
+constexpr ByteSums usual_sums = ByteSums::whole;
 #endif
+
+ByteSums BestSums() {
+#if HWY_TARGET == HWY_AVX3
+    return __builtin_cpu_supports("avx512vnni") ? ByteSums::whole : ByteSums::halves;
+#else
+    return usual_sums;
+#endif
+}
 
 // As many sums as the registers hold beside the tokens, a word and, where a product is not added by its own
 // instruction, the product.
-constexpr std::size_t upper_rows = !HWY_CAP_GE512 ? 3 : sums_in_halves ? 6 : 8;
+template <ByteSums sums>
+constexpr std::size_t upper_rows = !HWY_CAP_GE512             ? 3
+                                   : sums == ByteSums::halves ? 6
+                                                              : 8;
 
-/// sum += x . q for the four products of every lane, x unsigned; in two 16-bit halves or in 32 bits.
+/// sum += x . q for the four products of every lane, x unsigned.
+template <ByteSums sums>
 HWY_INLINE void MulAddBytes(IntVec& sum, const IntVec& x, const IntVec& q) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
     auto raw = sum.raw;
-#if HWY_TARGET <= HWY_AVX3_DL
-    asm("vpdpbusd %2, %1, %0" : "+v"(raw) : "v"(x.raw), "v"(q.raw));
-#elif HWY_TARGET == HWY_AVX3
-    raw = _mm512_add_epi16(raw, _mm512_maddubs_epi16(x.raw, q.raw));
-    asm("" : "+v"(raw));  // left to itself, GCC regroups the additions and spills
+#if HWY_TARGET <= HWY_AVX3
+    if constexpr (sums == ByteSums::whole) {
+        asm("vpdpbusd %2, %1, %0" : "+v"(raw) : "v"(x.raw), "v"(q.raw));
+    } else {
+        raw = _mm512_add_epi16(raw, _mm512_maddubs_epi16(x.raw, q.raw));
+        asm("" : "+v"(raw));  // left to itself, GCC regroups the additions and spills
+    }
 #elif HWY_TARGET == HWY_AVX2
     raw = _mm256_add_epi16(raw, _mm256_maddubs_epi16(x.raw, q.raw));
     asm("" : "+v"(raw));
@@ -83,22 +99,22 @@ HWY_INLINE void MulAddBytes(IntVec& sum, const IntVec& x, const IntVec& q) {
 }
 
 /// The sums of a segment in 32 bits.
+template <ByteSums sums>
 HWY_INLINE IntVec WholeSums(const IntVec& sum) {
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3 && HWY_TARGET > HWY_AVX3_DL
-#if HWY_TARGET == HWY_AVX3
+    if constexpr (sums == ByteSums::whole) return sum;
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
     return IntVec{_mm512_madd_epi16(sum.raw, _mm512_set1_epi16(1))};
 #elif HWY_TARGET == HWY_AVX2
     return IntVec{_mm256_madd_epi16(sum.raw, _mm256_set1_epi16(1))};
-#else
+#elif HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
     return IntVec{_mm_madd_epi16(sum.raw, _mm_set1_epi16(1))};
-#endif
 #else
     return sum;
 #endif
 }
 
 /// Word w of R rows against one of the panel's tokens.
-template <std::size_t R>
+template <ByteSums sums, std::size_t R>
 HWY_INLINE void UpperStep(const TileRowsAt<R, std::int32_t>& rows, std::size_t w,
                           const std::int32_t* HWY_RESTRICT panel, IntVec (&sum)[R][upper_vectors]) {
     const IntTag di;
@@ -109,12 +125,12 @@ HWY_INLINE void UpperStep(const TileRowsAt<R, std::int32_t>& rows, std::size_t w
     for (std::size_t r = 0; r < R; ++r) {
         const IntVec x = hn::Set(di, rows[r][w]);
         HWY_UNROLL(3)
-        for (std::size_t c = 0; c < upper_vectors; ++c) MulAddBytes(sum[r][c], x, q[c]);
+        for (std::size_t c = 0; c < upper_vectors; ++c) MulAddBytes<sums>(sum[r][c], x, q[c]);
     }
 }
 
 /// Raises best[lane] of a panel by u'.v' of R rows.
-template <std::size_t R>
+template <ByteSums sums, std::size_t R>
 HWY_INLINE void UpperTile(const std::int32_t* HWY_RESTRICT rows, std::size_t words,
                           const std::int32_t* HWY_RESTRICT panel, const std::int32_t* HWY_RESTRICT start,
                           std::int32_t* HWY_RESTRICT best) {
@@ -132,18 +148,18 @@ HWY_INLINE void UpperTile(const std::int32_t* HWY_RESTRICT rows, std::size_t wor
         std::size_t w = 0;
         for (; w + 4 <= count; w += 4) {
             const TileRowsAt<R, std::int32_t> at(rows, words);
-            UpperStep<R>(at, 0, panel, sum);
-            UpperStep<R>(at, 1, panel + width, sum);
-            UpperStep<R>(at, 2, panel + 2 * width, sum);
-            UpperStep<R>(at, 3, panel + 3 * width, sum);
+            UpperStep<sums, R>(at, 0, panel, sum);
+            UpperStep<sums, R>(at, 1, panel + width, sum);
+            UpperStep<sums, R>(at, 2, panel + 2 * width, sum);
+            UpperStep<sums, R>(at, 3, panel + 3 * width, sum);
             rows += 4;
             panel += 4 * width;
         }
         for (; w < count; ++w, ++rows, panel += width)
-            UpperStep<R>(TileRowsAt<R, std::int32_t>(rows, words), 0, panel, sum);
+            UpperStep<sums, R>(TileRowsAt<R, std::int32_t>(rows, words), 0, panel, sum);
         for (std::size_t r = 0; r < R; ++r) {
             for (std::size_t c = 0; c < upper_vectors; ++c) {
-                const IntVec whole = WholeSums(sum[r][c]);
+                const IntVec whole = WholeSums<sums>(sum[r][c]);
                 total[r][c] = first == 0 ? whole : hn::Add(total[r][c], whole);
             }
         }
@@ -250,12 +266,14 @@ void CodePage(VectorsView page, UpperPage& out) {
 }
 
 /// codes [tokens][d], in order; see UpperTokens::Packed.
-void PackUpper(const std::int8_t* codes, std::size_t tokens, std::size_t d, UpperTokens::Packed& packed) {
+void PackUpper(const std::int8_t* codes, std::size_t tokens, std::size_t d, ByteSums sums,
+               UpperTokens::Packed& packed) {
     constexpr std::size_t width = upper_vectors * Lanes();
     const std::size_t words = words_for(d), segments = segments_for(d);
     packed.padded = (tokens + width - 1) / width * width;
     packed.width = width;
     packed.layout = HWY_TARGET;
+    packed.sums = sums == ByteSums::best ? BestSums() : usual_sums;
     packed.lanes = AlignedArray<std::int32_t>(packed.padded * words);
     packed.start = AlignedArray<std::int32_t>(packed.padded * segments);
     for (std::size_t t = 0; t < tokens; ++t) {
@@ -271,7 +289,7 @@ void PackUpper(const std::int8_t* codes, std::size_t tokens, std::size_t d, Uppe
                 std::memcpy(packed.lanes.data() + (panel * words + w) * width + lane, numbers, sizeof(numbers));
             }
             std::int32_t& start = packed.start[(panel * segments + s) * width + lane];
-            if constexpr (sums_in_halves)
+            if (packed.sums == ByteSums::halves)
                 start = static_cast<std::int32_t>((static_cast<std::uint32_t>(half[0]) & 0xFFFFU) |
                                                   static_cast<std::uint32_t>(half[1]) << 16);
             else
@@ -281,14 +299,15 @@ void PackUpper(const std::int8_t* codes, std::size_t tokens, std::size_t d, Uppe
 }
 
 /// best[token] = max over the page's rows of u'.v' in units of the scales, for the first `padded` tokens, whole panels.
-void ScanUpper(const UpperTokens::Packed& packed, std::size_t padded, const UpperPage& page,
-               std::int32_t* HWY_RESTRICT best) {
-    if (packed.layout != HWY_TARGET) fail(ErrorCode::internal, "queries prepared for another kernel level");
+template <ByteSums sums>
+void ScanUpperAs(const UpperTokens::Packed& packed, std::size_t padded, const UpperPage& page,
+                 std::int32_t* HWY_RESTRICT best) {
+    constexpr std::size_t R = upper_rows<sums>;
     constexpr std::size_t width = upper_vectors * Lanes();
     const std::size_t rows = page.rows, words = words_for(page.dim), segments = segments_for(page.dim);
     std::fill_n(best, padded, std::numeric_limits<std::int32_t>::min());
     // Rows of a block stay in the first-level cache beside a panel.
-    const std::size_t block = upper_rows * std::max<std::size_t>(1, 24576 / (upper_rows * words * 4));
+    const std::size_t block = R * std::max<std::size_t>(1, 24576 / (R * words * 4));
     const auto* numbers = reinterpret_cast<const std::int32_t*>(page.codes);
     for (std::size_t first = 0; first < rows; first += block) {
         const std::size_t n = std::min(block, rows - first);
@@ -296,16 +315,25 @@ void ScanUpper(const UpperTokens::Packed& packed, std::size_t padded, const Uppe
             const std::int32_t* panel = packed.lanes.data() + p * words * width;
             const std::int32_t* start = packed.start.data() + p * segments * width;
             const std::int32_t* row = numbers + first * words;
-            if (n < upper_rows) {
+            if (n < R) {
                 for (std::size_t r = 0; r < n; ++r)
-                    UpperTile<1>(row + r * words, words, panel, start, best + p * width);
+                    UpperTile<sums, 1>(row + r * words, words, panel, start, best + p * width);
                 continue;
             }
             // The last tile may overlap the one before: a maximum does not mind.
-            for (std::size_t r = 0; r < n; r += upper_rows)
-                UpperTile<upper_rows>(row + std::min(r, n - upper_rows) * words, words, panel, start, best + p * width);
+            for (std::size_t r = 0; r < n; r += R)
+                UpperTile<sums, R>(row + std::min(r, n - R) * words, words, panel, start, best + p * width);
         }
     }
+}
+
+void ScanUpper(const UpperTokens::Packed& packed, std::size_t padded, const UpperPage& page,
+               std::int32_t* HWY_RESTRICT best) {
+    if (packed.layout != HWY_TARGET) fail(ErrorCode::internal, "queries prepared for another kernel level");
+#if HWY_TARGET == HWY_AVX3
+    if (packed.sums == ByteSums::whole) return ScanUpperAs<ByteSums::whole>(packed, padded, page, best);
+#endif
+    ScanUpperAs<usual_sums>(packed, padded, page, best);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -319,7 +347,7 @@ HWY_EXPORT(CodePage);
 HWY_EXPORT(PackUpper);
 HWY_EXPORT(ScanUpper);
 
-UpperTokens::UpperTokens(ConstMatrix tokens) {
+UpperTokens::UpperTokens(ConstMatrix tokens, ByteSums sums) {
     const std::size_t d = tokens.cols;
     std::vector<std::int8_t> codes(tokens.rows * d);
     for (std::size_t t = 0; t < tokens.rows; ++t) {
@@ -351,7 +379,7 @@ UpperTokens::UpperTokens(ConstMatrix tokens) {
         tokens_.push_back({scale, std::sqrt(square) * inflation(d) + smallest_error,
                            std::sqrt(error) * inflation(d) + smallest_error});
     }
-    MARGINMERGE_DISPATCH(PackUpper)(codes.data(), tokens.rows, d, packed_);
+    MARGINMERGE_DISPATCH(PackUpper)(codes.data(), tokens.rows, d, sums, packed_);
 }
 
 UpperPage::UpperPage(VectorsView page) : rows(page.rows), dim(page.dim) {
@@ -367,6 +395,7 @@ const UpperTokens::Packed& gather(const UpperTokens::Packed& from, std::span<con
     const std::size_t width = from.width, words = words_for(d), segments = segments_for(d);
     to.width = width;
     to.layout = from.layout;
+    to.sums = from.sums;
     to.padded = (count + width - 1) / width * width;
     if (to.lanes.size() < to.padded * words) to.lanes = AlignedArray<std::int32_t>(2 * to.padded * words);
     if (to.start.size() < to.padded * segments) to.start = AlignedArray<std::int32_t>(2 * to.padded * segments);

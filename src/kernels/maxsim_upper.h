@@ -21,10 +21,14 @@ namespace marginmerge {
 // are such that codes of 128 numbers have a norm of at most 181, so that what comes out at the end is below 2^15 by
 // the inequality of Cauchy and Schwarz. Every level gives the same bits.
 
+/// How a kernel sums products of bytes: as the processor does it best, or in one of two ways; the bounds are the same.
+enum class ByteSums { best, halves, whole };
+
 /// Tokens coded for token_bounds, numbered as given.
 class UpperTokens {
 public:
-    explicit UpperTokens(ConstMatrix tokens);
+    /// Tests ask for `halves`, which then is what the level does on processors without an instruction for it.
+    explicit UpperTokens(ConstMatrix tokens, ByteSums sums = ByteSums::best);
     std::size_t size() const { return tokens_.size(); }
 
     /// What the kernel of one level works with.
@@ -34,6 +38,7 @@ public:
         std::size_t padded = 0;            ///< tokens padded to whole panels
         std::size_t width = 0;             ///< lanes of a panel
         std::int64_t layout = 0;
+        ByteSums sums = ByteSums::best;
     };
     const Packed& packed() const { return packed_; }
 

@@ -10,6 +10,7 @@
 #define HWY_TARGET_INCLUDE "kernels/page_rows.cpp"
 #include "hwy/foreach_target.h"
 //
+#include "hwy/contrib/math/math-inl.h"
 #include "kernels/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -22,6 +23,52 @@ using Vec8 = hn::Vec<Tag8>;
 using DoubleTag8 = hn::CappedTag<double, 8>;
 using DoubleVec8 = hn::Vec<DoubleTag8>;
 constexpr std::size_t partial_sums = 8;
+
+/// Calls f(column, numbers) for the vectors of a row of m numbers; the last one may hold fewer.
+template <class F>
+HWY_INLINE void ForColumns(std::size_t m, const F& f) {
+    for (std::size_t t = 0; t < m; t += Lanes()) f(t, std::min(Lanes(), m - t));
+}
+
+HWY_INLINE FloatVec LoadSome(const float* p, std::size_t count) {
+    if (count == Lanes()) return hn::LoadU(FloatTag(), p);
+    HWY_ALIGN float part[Lanes()] = {};
+    std::copy_n(p, count, part);
+    return hn::Load(FloatTag(), part);
+}
+
+HWY_INLINE void StoreSome(const FloatVec& x, std::size_t count, float* p) {
+    if (count == Lanes()) return hn::StoreU(x, FloatTag(), p);
+    HWY_ALIGN float part[Lanes()];
+    hn::Store(x, FloatTag(), part);
+    std::copy_n(part, count, p);
+}
+
+void ClampResponses(MutMatrix responses, float* HWY_RESTRICT best) {
+    const FloatTag df;
+    std::fill_n(best, responses.cols, -1.0f);
+    for (std::size_t i = 0; i < responses.rows; ++i) {
+        float* HWY_RESTRICT row = responses.row(i);
+        ForColumns(responses.cols, [&](std::size_t t, std::size_t count) HWY_ATTR {
+            const FloatVec x = hn::Min(hn::Max(LoadSome(row + t, count), hn::Set(df, -1.0f)), hn::Set(df, 1.0f));
+            StoreSome(x, count, row + t);
+            StoreSome(hn::Max(LoadSome(best + t, count), x), count, best + t);
+        });
+    }
+}
+
+void CoverageOfResponses(ConstMatrix responses, const float* HWY_RESTRICT best, float scale, MutMatrix coverage) {
+    const FloatTag df;
+    for (std::size_t i = 0; i < responses.rows; ++i) {
+        const float* HWY_RESTRICT row = responses.row(i);
+        float* HWY_RESTRICT out = coverage.row(i);
+        ForColumns(responses.cols, [&](std::size_t t, std::size_t count) HWY_ATTR {
+            const FloatVec gap = hn::Sub(LoadSome(row + t, count), LoadSome(best + t, count));
+            const FloatVec x = hn::Max(hn::Mul(gap, hn::Set(df, scale)), hn::Set(df, -50.0f));
+            StoreSome(hn::Exp(df, x), count, out + t);
+        });
+    }
+}
 
 double CoverageGain(const float* HWY_RESTRICT coverage, const float* HWY_RESTRICT covered,
                     const double* HWY_RESTRICT omega, std::size_t m) {
@@ -203,10 +250,18 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace marginmerge {
 
+HWY_EXPORT(ClampResponses);
+HWY_EXPORT(CoverageOfResponses);
 HWY_EXPORT(CoverageGain);
 HWY_EXPORT(Statistics);
 HWY_EXPORT(NeighbourMeans);
 HWY_EXPORT(DenseLayer);
+
+void clamp_responses(MutMatrix responses, float* best) { MARGINMERGE_DISPATCH(ClampResponses)(responses, best); }
+
+void coverage_of_responses(ConstMatrix responses, const float* best, float scale, MutMatrix coverage) {
+    MARGINMERGE_DISPATCH(CoverageOfResponses)(responses, best, scale, coverage);
+}
 
 double coverage_gain(const float* coverage, const float* covered, const double* omega, std::size_t m) {
     return MARGINMERGE_DISPATCH(CoverageGain)(coverage, covered, omega, m);

@@ -2,9 +2,17 @@
 
 #include <cstddef>
 
+#include "marginmerge/core/matrix.h"
+
 namespace marginmerge {
 
-// Small loops over one patch that the construction of a page runs thousands of times.
+// Small loops over patches that the construction of a page runs thousands of times.
+
+/// Clamps the responses of a page [n,m] to [-1,1]; best[t] is the largest of column t, at least -1.
+void clamp_responses(MutMatrix responses, float* best);
+
+/// coverage[i,t] = exp(max((responses[i,t] - best[t]) scale, -50)).
+void coverage_of_responses(ConstMatrix responses, const float* best, float scale, MutMatrix coverage);
 
 /// sum_t omega_t max(0, coverage_t - covered_t) in float64, over m prototypes. Number t goes to
 /// partial sum t % 8 and nothing is fused, so every level gives the same bits, and the result never

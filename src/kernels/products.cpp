@@ -16,6 +16,38 @@ HWY_BEFORE_NAMESPACE();
 namespace marginmerge {
 namespace HWY_NAMESPACE {
 
+/// out[lane][i] = staged[i][lane] for i < n and lane < lanes; four by four.
+HWY_INLINE void StoreTransposed(const float* HWY_RESTRICT staged, std::size_t width, std::size_t n, std::size_t lanes,
+                                float* HWY_RESTRICT out, std::size_t stride) {
+    std::size_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+    const hn::CappedTag<float, 4> dq;
+    for (; i + 4 <= n; i += 4) {
+        const float* p = staged + i * width;
+        std::size_t lane = 0;
+        for (; lane + 4 <= lanes; lane += 4) {
+            const auto a = hn::LoadU(dq, p + lane);
+            const auto b = hn::LoadU(dq, p + width + lane);
+            const auto c = hn::LoadU(dq, p + 2 * width + lane);
+            const auto d = hn::LoadU(dq, p + 3 * width + lane);
+            const auto ac_low = hn::InterleaveLower(dq, a, c);
+            const auto bd_low = hn::InterleaveLower(dq, b, d);
+            const auto ac_high = hn::InterleaveUpper(dq, a, c);
+            const auto bd_high = hn::InterleaveUpper(dq, b, d);
+            float* q = out + lane * stride + i;
+            hn::StoreU(hn::InterleaveLower(dq, ac_low, bd_low), dq, q);
+            hn::StoreU(hn::InterleaveUpper(dq, ac_low, bd_low), dq, q + stride);
+            hn::StoreU(hn::InterleaveLower(dq, ac_high, bd_high), dq, q + 2 * stride);
+            hn::StoreU(hn::InterleaveUpper(dq, ac_high, bd_high), dq, q + 3 * stride);
+        }
+        for (; lane < lanes; ++lane)
+            for (std::size_t r = 0; r < 4; ++r) out[lane * stride + i + r] = p[r * width + lane];
+    }
+#endif
+    for (; i < n; ++i)
+        for (std::size_t lane = 0; lane < lanes; ++lane) out[lane * stride + i] = staged[i * width + lane];
+}
+
 void PackMatrix(ConstMatrix rows, PackedRows& packed) {
     packed.rows = rows.rows;
     packed.dim = rows.cols;
@@ -23,10 +55,13 @@ void PackMatrix(ConstMatrix rows, PackedRows& packed) {
     const std::size_t need = VectorsFor(rows.rows) * Lanes() * rows.cols;
     if (packed.lanes.size() < need) packed.lanes = AlignedArray<float>(need);
     ForPanels(VectorsFor(rows.rows), [&](auto width, std::size_t v) HWY_ATTR {
+        constexpr std::size_t span = width() * Lanes();
+        const std::size_t first = v * Lanes(), inside = std::min(span, rows.rows - first);
+        float* panel = packed.lanes.data() + first * rows.cols;
+        StoreTransposed(rows.row(first), rows.cols, inside, rows.cols, panel, span);
         // Repeating the last row keeps an argmax honest and costs the products nothing.
-        PackPanel<width()>(rows.data, rows.cols, packed.lanes.data() + v * Lanes() * rows.cols, [&](std::size_t lane) {
-            return static_cast<std::ptrdiff_t>(std::min(v * Lanes() + lane, rows.rows - 1));
-        });
+        for (std::size_t k = 0; inside < span && k < rows.cols; ++k)
+            std::fill_n(panel + k * span + inside, span - inside, panel[k * span + inside - 1]);
     });
 }
 
@@ -78,38 +113,6 @@ struct Stage {
         }
     }
 };
-
-/// out[lane][i] = staged[i][lane] for i < n and lane < lanes; four by four.
-HWY_INLINE void StoreTransposed(const float* HWY_RESTRICT staged, std::size_t width, std::size_t n, std::size_t lanes,
-                                float* HWY_RESTRICT out, std::size_t stride) {
-    std::size_t i = 0;
-#if HWY_TARGET != HWY_SCALAR
-    const hn::CappedTag<float, 4> dq;
-    for (; i + 4 <= n; i += 4) {
-        const float* p = staged + i * width;
-        std::size_t lane = 0;
-        for (; lane + 4 <= lanes; lane += 4) {
-            const auto a = hn::Load(dq, p + lane);
-            const auto b = hn::Load(dq, p + width + lane);
-            const auto c = hn::Load(dq, p + 2 * width + lane);
-            const auto d = hn::Load(dq, p + 3 * width + lane);
-            const auto ac_low = hn::InterleaveLower(dq, a, c);
-            const auto bd_low = hn::InterleaveLower(dq, b, d);
-            const auto ac_high = hn::InterleaveUpper(dq, a, c);
-            const auto bd_high = hn::InterleaveUpper(dq, b, d);
-            float* q = out + lane * stride + i;
-            hn::StoreU(hn::InterleaveLower(dq, ac_low, bd_low), dq, q);
-            hn::StoreU(hn::InterleaveUpper(dq, ac_low, bd_low), dq, q + stride);
-            hn::StoreU(hn::InterleaveLower(dq, ac_high, bd_high), dq, q + 2 * stride);
-            hn::StoreU(hn::InterleaveUpper(dq, ac_high, bd_high), dq, q + 3 * stride);
-        }
-        for (; lane < lanes; ++lane)
-            for (std::size_t r = 0; r < 4; ++r) out[lane * stride + i + r] = p[r * width + lane];
-    }
-#endif
-    for (; i < n; ++i)
-        for (std::size_t lane = 0; lane < lanes; ++lane) out[lane * stride + i] = staged[i * width + lane];
-}
 
 /// Calls f(first row, rows) for blocks of v that stay in the first-level cache.
 template <class F>

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/level.h"
 #include "kernels/products.h"
@@ -11,18 +12,31 @@
 #include "hwy/foreach_target.h"
 //
 #include "kernels/convert-inl.h"
-#include "kernels/scratch.h"
 #include "kernels/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace marginmerge {
 namespace HWY_NAMESPACE {
 
+template <ScalarType type>
+using Number = std::conditional_t<type == ScalarType::f32, float, std::uint16_t>;
+
+/// A vector of stored numbers as floats.
+template <ScalarType type>
+HWY_INLINE FloatVec LoadStored(const Number<type>* p) {
+    if constexpr (type == ScalarType::f32) {
+        return hn::LoadU(FloatTag(), p);
+    } else {
+        return Widen<type>(p);
+    }
+}
+
 /// The last d % lanes numbers with zeros behind them.
-HWY_INLINE FloatVec LoadRest(const float* p, std::size_t count) {
-    HWY_ALIGN float rest[Lanes()] = {};
-    std::memcpy(rest, p, count * sizeof(float));
-    return hn::Load(FloatTag(), rest);
+template <ScalarType type = ScalarType::f32>
+HWY_INLINE FloatVec LoadRest(const Number<type>* p, std::size_t count) {
+    HWY_ALIGN Number<type> rest[Lanes()] = {};
+    std::memcpy(rest, p, count * sizeof(rest[0]));
+    return LoadStored<type>(rest);
 }
 
 /// Halves added to halves until one number is left.
@@ -42,8 +56,8 @@ HWY_INLINE float SumHalves(D, hn::Vec<D> x) {
 
 /// out[r] = x . row r for R rows `d` apart. Number j goes to partial sum j % 32, whatever the vector length; then
 /// halves are added to halves.
-template <std::size_t R>
-HWY_INLINE void Dots(const float* HWY_RESTRICT x, const float* HWY_RESTRICT rows, std::size_t d,
+template <std::size_t R, ScalarType type = ScalarType::f32>
+HWY_INLINE void Dots(const float* HWY_RESTRICT x, const Number<type>* HWY_RESTRICT rows, std::size_t d,
                      float* HWY_RESTRICT out) {
     const FloatTag df;
     constexpr std::size_t parts = 32 / Lanes();
@@ -60,7 +74,7 @@ HWY_INLINE void Dots(const float* HWY_RESTRICT x, const float* HWY_RESTRICT rows
             const FloatVec value = hn::LoadU(df, x + j + p * Lanes());
             HWY_UNROLL(2)
             for (std::size_t r = 0; r < R; ++r)
-                sum[r][p] = hn::MulAdd(value, hn::LoadU(df, rows + r * d + j + p * Lanes()), sum[r][p]);
+                sum[r][p] = hn::MulAdd(value, LoadStored<type>(rows + r * d + j + p * Lanes()), sum[r][p]);
         }
     }
     HWY_UNROLL(8)
@@ -68,11 +82,11 @@ HWY_INLINE void Dots(const float* HWY_RESTRICT x, const float* HWY_RESTRICT rows
         if (j >= d) break;
         HWY_UNROLL(2)
         for (std::size_t r = 0; r < R; ++r) {
-            const float* row = rows + r * d;
+            const Number<type>* row = rows + r * d;
             if (j + Lanes() <= d) {
-                sum[r][p] = hn::MulAdd(hn::LoadU(df, x + j), hn::LoadU(df, row + j), sum[r][p]);
+                sum[r][p] = hn::MulAdd(hn::LoadU(df, x + j), LoadStored<type>(row + j), sum[r][p]);
             } else {
-                sum[r][p] = hn::MulAdd(LoadRest(x + j, d - j), LoadRest(row + j, d - j), sum[r][p]);
+                sum[r][p] = hn::MulAdd(LoadRest(x + j, d - j), LoadRest<type>(row + j, d - j), sum[r][p]);
             }
         }
     }
@@ -99,49 +113,63 @@ void DotRows(const float* x, const float* rows, std::size_t count, std::size_t d
     if (r < count) Dots<1>(x, rows + r * d, d, out + r);
 }
 
-HWY_INLINE void AddScaledRow(float factor, const float* HWY_RESTRICT x, float* HWY_RESTRICT y, std::size_t d) {
+template <ScalarType type = ScalarType::f32>
+HWY_INLINE void AddScaledRow(float factor, const Number<type>* HWY_RESTRICT x, float* HWY_RESTRICT y, std::size_t d) {
     const FloatTag df;
     const FloatVec w = hn::Set(df, factor);
     std::size_t j = 0;
     for (; j + Lanes() <= d; j += Lanes())
-        hn::StoreU(hn::MulAdd(w, hn::LoadU(df, x + j), hn::LoadU(df, y + j)), df, y + j);
+        hn::StoreU(hn::MulAdd(w, LoadStored<type>(x + j), hn::LoadU(df, y + j)), df, y + j);
     if (j == d) return;
     HWY_ALIGN float rest[Lanes()];
-    hn::Store(hn::MulAdd(w, LoadRest(x + j, d - j), LoadRest(y + j, d - j)), df, rest);
+    hn::Store(hn::MulAdd(w, LoadRest<type>(x + j, d - j), LoadRest(y + j, d - j)), df, rest);
     std::memcpy(y + j, rest, (d - j) * sizeof(float));
 }
 
 void AddScaled(float factor, const float* x, float* y, std::size_t d) { AddScaledRow(factor, x, y, d); }
 
-/// Calls f(row number, its floats) for every row that has a cluster.
-template <class F>
+/// Calls f(row number, the row) for every row that has a cluster. Pages come from memory, which the processor alone
+/// does not ask for early enough.
+template <ScalarType type, class F>
 HWY_INLINE void ForClustered(VectorsView v, const std::int32_t* cluster, const F& f) {
-    const std::size_t d = v.dim;
-    float* converted = v.type == ScalarType::f32 ? nullptr : scratch_floats<1>(d);
-    for (std::size_t i = 0; i < v.rows; ++i) {
-        if (cluster[i] < 0) continue;
-        const float* row = converted;
-        const VectorsView stored = v.middle_rows(i, 1);
-        switch (v.type) {
-            case ScalarType::f32: row = static_cast<const float*>(stored.data); break;
-            case ScalarType::f16: ToFloats<ScalarType::f16>(stored.data, d, converted); break;
-            case ScalarType::bf16: ToFloats<ScalarType::bf16>(stored.data, d, converted); break;
-        }
-        f(i, row);
+    constexpr std::size_t ahead = 2048 / sizeof(Number<type>);
+    constexpr std::size_t line = 64 / sizeof(Number<type>);
+    const auto* row = static_cast<const Number<type>*>(v.data);
+    for (std::size_t i = 0; i < v.rows; ++i, row += v.dim) {
+        for (std::size_t j = 0; j < v.dim; j += line) hwy::Prefetch(row + ahead + j);
+        if (cluster[i] >= 0) f(i, row);
     }
 }
 
+template <ScalarType type>
+HWY_INLINE void AddToClustersOf(VectorsView v, const std::int32_t* cluster, const float* weight, MutMatrix sums) {
+    ForClustered<type>(v, cluster, [&](std::size_t i, const Number<type>* row) HWY_ATTR {
+        AddScaledRow<type>(weight[i], row, sums.row(static_cast<std::size_t>(cluster[i])), v.dim);
+    });
+}
+
 void AddToClusters(VectorsView v, const std::int32_t* cluster, const float* weight, MutMatrix sums) {
-    ForClustered(v, cluster, [&](std::size_t i, const float* row) HWY_ATTR {
-        AddScaledRow(weight[i], row, sums.row(static_cast<std::size_t>(cluster[i])), v.dim);
+    switch (v.type) {
+        case ScalarType::f32: return AddToClustersOf<ScalarType::f32>(v, cluster, weight, sums);
+        case ScalarType::f16: return AddToClustersOf<ScalarType::f16>(v, cluster, weight, sums);
+        case ScalarType::bf16: return AddToClustersOf<ScalarType::bf16>(v, cluster, weight, sums);
+    }
+}
+
+template <ScalarType type>
+HWY_INLINE void DotClustersOf(VectorsView v, const std::int32_t* cluster, ConstMatrix rows, float* out) {
+    ForClustered<type>(v, cluster, [&](std::size_t i, const Number<type>* row) HWY_ATTR {
+        Dots<1, type>(rows.row(static_cast<std::size_t>(cluster[i])), row, v.dim, out + i);
     });
 }
 
 void DotClusters(VectorsView v, const std::int32_t* cluster, ConstMatrix rows, float* out) {
     std::fill_n(out, v.rows, 0.0f);
-    ForClustered(v, cluster, [&](std::size_t i, const float* row) HWY_ATTR {
-        Dots<1>(rows.row(static_cast<std::size_t>(cluster[i])), row, v.dim, out + i);
-    });
+    switch (v.type) {
+        case ScalarType::f32: return DotClustersOf<ScalarType::f32>(v, cluster, rows, out);
+        case ScalarType::f16: return DotClustersOf<ScalarType::f16>(v, cluster, rows, out);
+        case ScalarType::bf16: return DotClustersOf<ScalarType::bf16>(v, cluster, rows, out);
+    }
 }
 
 void NormaliseRows(MutMatrix m) {

@@ -118,56 +118,50 @@ LossTerms score_loss(const Objective& o, std::span<const double> full, std::span
 std::vector<LossTerms> BatchPass::run(const Objective& objective, const Parameters& parameters, double clip,
                                       std::span<const TrainingExample> examples, double divisor, std::size_t threads,
                                       Gradient& gradient) {
-    struct Task {
-        std::size_t example;
-        std::size_t page;
-    };
-    std::vector<Task> tasks;
-    for (std::size_t e = 0; e < examples.size(); ++e) {
-        for (std::size_t p = 0; p < examples[e].pages.size(); ++p) tasks.push_back({e, p});
-    }
-    passes_.resize(std::max(passes_.size(), tasks.size()));
-    gradients_.resize(passes_.size());
-    std::vector<double> scores(tasks.size());
-    parallel_for(tasks.size(), threads, [&](std::size_t t) {
-        const TrainingExample& example = examples[tasks[t].example];
-        passes_[t].forward(*example.pages[tasks[t].page], parameters, clip, true);
-        scores[t] = passes_[t].score(*example.query);
-    });
-
-    std::vector<LossTerms> losses;
-    std::vector<double> d_scores(tasks.size());
-    std::vector<PageTerms> scales(tasks.size());
-    std::size_t first = 0;
+    std::vector<std::size_t> first(1, 0);
+    std::size_t most = 0;
     for (const TrainingExample& example : examples) {
+        first.push_back(first.back() + example.pages.size());
+        most = std::max(most, example.pages.size());
+    }
+    // What forward leaves for backward is large, 400 bytes a vector: example by example it is still in cache, and the
+    // next example finds the same memory. Threads for which there is no example share those of others.
+    const std::size_t workers = std::min(resolve_threads(threads), std::max<std::size_t>(1, examples.size()));
+    const std::size_t sharing = examples.size() % resolve_threads(threads) == 0 ? 1 : threads;
+    passes_.resize(std::max(passes_.size(), workers * most));
+    gradients_.resize(std::max(gradients_.size(), first.back()));
+    std::vector<LossTerms> losses(examples.size());
+    parallel_for_workers(examples.size(), threads, [&](std::size_t e, std::size_t worker) {
+        const TrainingExample& example = examples[e];
         const std::size_t count = example.pages.size();
-        LossTerms loss = score_loss(objective, example.full_scores, std::span(scores).subspan(first, count),
-                                    example.positive_weight, std::span(d_scores).subspan(first, count));
+        const std::span passes = std::span(passes_).subspan(worker * most, count);
+        std::vector<double> scores(count), d_scores(count);
+        parallel_for(count, sharing, [&](std::size_t p) {
+            passes[p].forward(*example.pages[p], parameters, clip, true);
+            scores[p] = passes[p].score(*example.query);
+        });
+        LossTerms& loss = losses[e];
+        loss = score_loss(objective, example.full_scores, scores, example.positive_weight, d_scores);
         double patches = 0;
         for (std::size_t p = 0; p < count; ++p) {
-            const PagePass& pass = passes_[first + p];
             patches += static_cast<double>(example.pages[p]->patches());
-            loss.weight += pass.squared_residuals();
-            loss.entropy += pass.entropy_penalty() / static_cast<double>(count);
-            loss.anchor += pass.anchor_penalty() / static_cast<double>(count);
+            loss.weight += passes[p].squared_residuals();
+            loss.entropy += passes[p].entropy_penalty() / static_cast<double>(count);
+            loss.anchor += passes[p].anchor_penalty() / static_cast<double>(count);
         }
         loss.weight /= patches;
         loss.total +=
             objective.weight * loss.weight + objective.entropy * loss.entropy + objective.anchor * loss.anchor;
-        for (std::size_t p = 0; p < count; ++p) {
-            d_scores[first + p] /= divisor;
-            scales[first + p] = {objective.weight / patches / divisor,
-                                 objective.entropy / static_cast<double>(count) / divisor,
-                                 objective.anchor / static_cast<double>(count) / divisor};
-        }
-        losses.push_back(loss);
-        first += count;
-    }
-    parallel_for(tasks.size(), threads, [&](std::size_t t) {
-        gradients_[t].fill(0);
-        passes_[t].backward(*examples[tasks[t].example].query, d_scores[t], scales[t], gradients_[t]);
+        const PageTerms scales{objective.weight / patches / divisor,
+                               objective.entropy / static_cast<double>(count) / divisor,
+                               objective.anchor / static_cast<double>(count) / divisor};
+        parallel_for(count, sharing, [&](std::size_t p) {
+            Gradient& own = gradients_[first[e] + p];
+            own.fill(0);
+            passes[p].backward(*example.query, d_scores[p] / divisor, scales, own);
+        });
     });
-    for (std::size_t t = 0; t < tasks.size(); ++t) {
+    for (std::size_t t = 0; t < first.back(); ++t) {
         for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] += gradients_[t][i];
     }
     return losses;

@@ -48,7 +48,7 @@ struct TrainingExample {
     std::vector<double> positive_weight;  ///< as many as positives, sum 1
 };
 
-/// Loss and gradient of one example after another, each page a task of its own on `threads`
+/// Loss and gradient of some examples, each a task of its own, or several where there are more
 /// threads; gradients are added in the order of examples and pages, so the result does not depend
 /// on the number of threads.
 class BatchPass {
@@ -59,8 +59,8 @@ public:
                                Gradient& gradient);
 
 private:
-    std::vector<PagePass> passes_;
-    std::vector<Gradient> gradients_;
+    std::vector<PagePass> passes_;     ///< of one example for every thread
+    std::vector<Gradient> gradients_;  ///< of every page
 };
 
 }  // namespace marginmerge

@@ -16,6 +16,23 @@ constexpr double anchor_share = 0.25;
 constexpr float entropy_epsilon = 1e-8F;
 constexpr float smallest_norm = 1e-12F;
 
+// What a pass needs only while it runs, kept by a thread from page to page.
+struct Scratch {
+    std::vector<float> highest;
+    std::vector<double> total;
+    Matrix d_means;
+    std::vector<std::uint8_t> touched;
+    std::vector<std::int32_t> moved;
+    std::vector<float> by_score;
+    std::vector<double> d_alpha, mean;
+    std::vector<float> d_raw;
+};
+
+Scratch& scratch() {
+    thread_local Scratch s;
+    return s;
+}
+
 }  // namespace
 
 TrainingPage make_training_page(VectorsView vectors, const PageClusters& clusters, const FeatureScaling& scaling,
@@ -45,7 +62,8 @@ void PagePass::forward(const TrainingPage& page, const Parameters& parameters, d
 
     h_.resize(n);
     alpha_.resize(n);
-    std::vector<float> highest(k, -std::numeric_limits<float>::infinity());
+    auto& highest = scratch().highest;
+    highest.assign(k, -std::numeric_limits<float>::infinity());
     for (std::size_t i = 0; i < n; ++i) {
         h_[i] = std::clamp(raw_[i], -clip_, clip_);
         alpha_[i] = page.anchor_cosine[i] * parameters.base[0] + page.log_relevance[i] * parameters.base[1] + h_[i];
@@ -54,7 +72,8 @@ void PagePass::forward(const TrainingPage& page, const Parameters& parameters, d
     }
     for (std::size_t i = 0; i < n; ++i) alpha_[i] -= highest[static_cast<std::size_t>(page.assign[i])];
     exp_of(alpha_, alpha_);
-    std::vector<double> total(k, 0.0);
+    auto& total = scratch().total;
+    total.assign(k, 0.0);
     for (std::size_t i = 0; i < n; ++i) total[static_cast<std::size_t>(page.assign[i])] += alpha_[i];
     for (double& sum : total) sum = 1.0 / sum;
     for (std::size_t i = 0; i < n; ++i)
@@ -121,8 +140,12 @@ void PagePass::backward(const PreparedQuery& query, double d_score, const PageTe
 
     // dS/dr_c is the sum of the query tokens that c wins; through r = m |m|^-gamma:
     // dm = |m|^-gamma (dr - gamma (m_hat . dr) m_hat), dgamma = -log|m| (r . dr).
-    Matrix d_means(k, d);
-    std::vector<std::uint8_t> touched(k, 0);
+    Scratch& s = scratch();
+    Matrix& d_means = s.d_means;
+    auto& touched = s.touched;
+    d_means.reshape(k, d);
+    std::fill_n(d_means.data(), d_means.size(), 0.0F);
+    touched.assign(k, 0);
     for (std::size_t t = 0; t < winner_.size(); ++t) {
         if (winner_[t] < 0) continue;  // no representative answers with a number: training diverged
         const auto c = static_cast<std::size_t>(winner_[t]);
@@ -143,11 +166,13 @@ void PagePass::backward(const PreparedQuery& query, double d_score, const PageTe
     }
     gradient[Parameters::norm_power] += static_cast<float>(d_gamma);
 
-    std::vector<std::int32_t> moved(page.assign);  // patches of clusters that no token chose have no share in the score
-    for (auto& c : moved) c = touched[static_cast<std::size_t>(c)] ? c : -1;
-    std::vector<float> by_score(n);
-    dot_clusters(page.vectors, moved, d_means, by_score);
-    std::vector<double> d_alpha(by_score.begin(), by_score.end());
+    s.moved.resize(n);  // patches of clusters that no token chose have no share in the score
+    for (std::size_t i = 0; i < n; ++i)
+        s.moved[i] = touched[static_cast<std::size_t>(page.assign[i])] ? page.assign[i] : -1;
+    s.by_score.resize(n);
+    dot_clusters(page.vectors, s.moved, d_means, s.by_score);
+    auto& d_alpha = s.d_alpha;
+    d_alpha.assign(s.by_score.begin(), s.by_score.end());
     if (scales.entropy != 0) {
         for (std::size_t i = 0; i < n; ++i) {
             const auto c = static_cast<std::size_t>(page.assign[i]);
@@ -166,9 +191,11 @@ void PagePass::backward(const PreparedQuery& query, double d_score, const PageTe
         }
     }
     // Softmax inside each cluster: dl_i = alpha_i (dalpha_i - sum_j alpha_j dalpha_j).
-    std::vector<double> mean(k, 0.0);
+    auto& mean = s.mean;
+    mean.assign(k, 0.0);
     for (std::size_t i = 0; i < n; ++i) mean[static_cast<std::size_t>(page.assign[i])] += alpha_[i] * d_alpha[i];
-    std::vector<float> d_raw(raw_.size(), 0.0F);
+    auto& d_raw = s.d_raw;
+    d_raw.assign(raw_.size(), 0.0F);
     double d_inverse_tau = 0, d_power = 0;
     for (std::size_t i = 0; i < n; ++i) {
         const double dl = alpha_[i] * (d_alpha[i] - mean[static_cast<std::size_t>(page.assign[i])]);

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -53,19 +54,37 @@ Network initial_network(std::uint64_t seed, double output_scale) {
 
 ValidationFigures judge_parameters(std::span<const ValidationSide> sides, const Parameters& parameters, double clip,
                                    std::size_t threads) {
-    std::vector<PagePass> passes(resolve_threads(threads));
-    std::vector<std::vector<float>> columns(passes.size());
+    constexpr std::size_t together = 8;  // pages have too few representatives to fill the kernel's tiles alone
+    struct Worker {
+        PagePass pass;
+        Matrix representatives;             // of pages that are scored together
+        std::vector<std::int64_t> offsets;  // their rows
+        std::vector<float> scores;          // [queries, pages]
+    };
+    std::vector<Worker> workers(resolve_threads(threads));
     std::vector<ValidationFigures> figures;
     for (const ValidationSide& side : sides) {
         Matrix scores(side.queries.size(), side.pages.size());
         const PreparedBatch batch = batch_of(side.queries);
-        parallel_for_workers(side.pages.size(), threads, [&](std::size_t i, std::size_t worker) {
-            PagePass& pass = passes[worker];
-            pass.forward(*side.pages[i], parameters, clip, false);
-            columns[worker].resize(side.queries.size());
-            maxsim_batch(batch, pass.representatives(), columns[worker]);
-            for (std::size_t q = 0; q < side.queries.size(); ++q) scores(q, i) = columns[worker][q];
-        });
+        const auto judge = [&](std::size_t g, std::size_t worker) {
+            Worker& w = workers[worker];
+            const std::size_t first = g * together;
+            const auto pages = std::span(side.pages).subspan(first, std::min(together, side.pages.size() - first));
+            w.offsets.assign(1, 0);
+            for (const TrainingPage* page : pages)
+                w.offsets.push_back(w.offsets.back() + static_cast<std::int64_t>(page->clusters()));
+            w.representatives.reshape(static_cast<std::size_t>(w.offsets.back()), pages.front()->vectors.dim);
+            for (std::size_t i = 0; i < pages.size(); ++i) {
+                w.pass.forward(*pages[i], parameters, clip, false);
+                const ConstMatrix r = w.pass.representatives();
+                std::copy_n(r.data, r.size(), w.representatives.row(static_cast<std::size_t>(w.offsets[i])));
+            }
+            w.scores.resize(side.queries.size() * pages.size());
+            maxsim_many(batch, ConstMatrix(w.representatives), w.offsets, w.scores);
+            for (std::size_t q = 0; q < side.queries.size(); ++q)
+                std::copy_n(w.scores.data() + q * pages.size(), pages.size(), scores.row(q) + first);
+        };
+        parallel_for_workers((side.pages.size() + together - 1) / together, threads, judge);
         figures.push_back(validation_figures(side.full_scores, scores, side.relevant));
     }
     return average_figures(figures);

@@ -85,6 +85,25 @@ TEST(Seeding, GoesOnFromTheCentresThereAre) {
     EXPECT_LT(*std::max_element(distance.begin(), distance.end()), 0.1f);  // one in each direction
 }
 
+TEST(Seeding, ProductsThatAreKeptChangeNoBit) {
+    const Points p = made_up(2500, 40, 0.5);  // more than a block
+    WeightedPoints points = p.view();
+    const auto seed = [&](std::vector<float>& distance) {
+        distance.assign(2500, std::numeric_limits<float>::infinity());
+        return seed_centres(points, {30, 6, 1, 2}, distance);
+    };
+    std::vector<float> fresh, kept;
+    const Matrix expected = seed(fresh);
+    points.keep_products(2499, 2);
+    EXPECT_EQ(points.products.size(), 0u);  // too few draws to be worth it
+    points.keep_products(2500, 2);
+    ASSERT_EQ(points.products.rows(), 2500u);
+    const Matrix centres = seed(kept);
+    ASSERT_EQ(centres.rows(), expected.rows());
+    EXPECT_TRUE(std::equal(centres.data(), centres.data() + centres.size(), expected.data()));
+    EXPECT_EQ(kept, fresh);
+}
+
 TEST(Relocate, LeavesABadLocalMinimum) {
     // 24 tight clusters; two centres sit in each of the first four, none in the last four. Lloyd's iterations alone
     // cannot repair that.

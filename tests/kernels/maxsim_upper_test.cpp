@@ -142,5 +142,17 @@ TEST_P(Upper, RangesInAnyOrder) {
     }
 }
 
+// AVX3 has two ways, of which a processor uses one.
+TEST_P(Upper, EveryWayOfSummingGivesTheSameBits) {
+    for (const std::size_t d : odd_dimensions) {
+        const Matrix tokens = random_matrix(50, d, d), page = random_matrix(29, d, d + 1);
+        const TokenRange all{0, tokens.rows()};
+        std::vector<float> best(tokens.rows()), halves(tokens.rows());
+        token_bounds(UpperTokens(tokens), UpperPage(page), {&all, 1}, best);
+        token_bounds(UpperTokens(tokens, ByteSums::halves), UpperPage(page), {&all, 1}, halves);
+        EXPECT_EQ(best, halves) << d;
+    }
+}
+
 }  // namespace
 }  // namespace marginmerge

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/elementwise.h"
 #include "levels.h"
 
 namespace marginmerge {
@@ -43,6 +44,29 @@ TEST_P(PageRows, CoverageGainNeverRisesWithWhatIsCovered) {
         const double now = coverage_gain(x.row(0), x.row(1), omega.data(), 37);
         ASSERT_LE(now, last);
         last = now;
+    }
+}
+
+TEST_P(PageRows, ResponsesAreClampedAndCovered) {
+    for (const std::size_t m : testing::odd_dimensions) {
+        const Matrix raw = testing::random_matrix(9, m, m);
+        Matrix responses = raw, coverage(9, m);
+        std::vector<float> best(m), gaps(m), expected(m);
+        clamp_responses(responses, best.data());
+        coverage_of_responses(responses, best.data(), 12.5f, coverage);
+        std::vector<float> highest(m, -1.0f);
+        for (std::size_t i = 0; i < 9; ++i) {
+            for (std::size_t t = 0; t < m; ++t) {
+                ASSERT_EQ(responses(i, t), std::clamp(raw(i, t), -1.0f, 1.0f)) << "m " << m;
+                highest[t] = std::max(highest[t], responses(i, t));
+            }
+        }
+        EXPECT_EQ(best, highest) << "m " << m;
+        for (std::size_t i = 0; i < 9; ++i) {
+            for (std::size_t t = 0; t < m; ++t) gaps[t] = std::max((responses(i, t) - best[t]) * 12.5f, -50.0f);
+            exp_of(gaps, expected);
+            for (std::size_t t = 0; t < m; ++t) ASSERT_EQ(coverage(i, t), expected[t]) << "m " << m;
+        }
     }
 }
 

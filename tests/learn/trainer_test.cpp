@@ -61,12 +61,16 @@ TEST(Trainer, PatienceEndsItAndThreadsDoNotMatter) {
     options = {};
     options.epochs = 3;
     options.threads = 1;
-    TrainerState one, two;
-    one.parameters = two.parameters = s.data.start;
+    TrainerState one;
+    one.parameters = s.data.start;
     train(options, s.examples, s.sides, one);
-    options.threads = 2;
-    train(options, s.examples, s.sides, two);
-    EXPECT_EQ(one.parameters.network.parameters, two.parameters.network.parameters);
+    for (const std::size_t threads : {2, 3, 7}) {  // an update has four examples: threads for some, or several for each
+        options.threads = threads;
+        TrainerState several;
+        several.parameters = s.data.start;
+        train(options, s.examples, s.sides, several);
+        EXPECT_EQ(one.parameters.network.parameters, several.parameters.network.parameters) << threads;
+    }
 }
 
 TEST(Trainer, ResumingGivesTheSameWeights) {
