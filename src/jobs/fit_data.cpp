@@ -308,11 +308,11 @@ void check_documents(const std::vector<FitCorpus>& corpora, const FitOptions& op
 }  // namespace
 
 std::vector<std::size_t> FitCorpus::own_queries() const {
-    std::vector<std::size_t> queries = train_queries;
-    queries.insert(queries.end(), validation_queries.begin(), validation_queries.end());
-    std::sort(queries.begin(), queries.end());
-    queries.erase(std::unique(queries.begin(), queries.end()), queries.end());
-    return queries;
+    std::vector<std::size_t> own = train_queries;
+    own.insert(own.end(), validation_queries.begin(), validation_queries.end());
+    std::sort(own.begin(), own.end());
+    own.erase(std::unique(own.begin(), own.end()), own.end());
+    return own;
 }
 
 std::vector<FitCorpus> load_fit_data(const FitOptions& options) {
