@@ -7,6 +7,7 @@
 #include "kernels/maxsim_bits.h"
 #include "kernels/maxsim_int8.h"
 #include "kernels/products.h"
+#include "kernels/sha256_lanes.h"
 
 namespace marginmerge {
 
@@ -114,11 +115,31 @@ void elements(Bench& bench) {
     add("tanh", [](std::span<const float> in, std::span<float> to) { tanh_of(in, to); });
 }
 
+void hashing(Bench& bench) {
+    constexpr std::size_t messages = 64, length = 50'000;
+    std::vector<std::byte> bytes(messages * length);
+    std::vector<std::span<const std::byte>> each;
+    for (std::size_t i = 0; i < messages; ++i) each.push_back(std::span(bytes).subspan(i * length, length));
+    const auto add = [&](const char* name, auto function) {
+        const double t = best_seconds(bench.options.seconds, thread_seconds, function);
+        bench.report.rows.push_back({name, fmt::format("{} x {} bytes", messages, length), 1, t * 1e3,
+                                     static_cast<double>(bytes.size()) / t / 1e9, "GB/s", 0, ""});
+    };
+    add("sha256, one by one", [&] {
+        for (const auto& message : each) {
+            Sha256 sha;
+            sha.update(message);
+            sha.finish();
+        }
+    });
+    add("sha256 of each", [&] { sha256_of_each(each); });
+}
+
 }  // namespace
 
 BenchReport bench_kernels(const BenchOptions& options, const Progress& progress) {
     BenchReport report;
-    const auto step = [&](std::size_t done) { bench_step(progress, done, 5); };
+    const auto step = [&](std::size_t done) { bench_step(progress, done, 6); };
     step(0);
     report.machine = measure_machine(options.threads, options.seconds);
     Bench bench{options, report};
@@ -133,6 +154,8 @@ BenchReport bench_kernels(const BenchOptions& options, const Progress& progress)
     step(4);
     elements(bench);
     step(5);
+    hashing(bench);
+    step(6);
     report.notes.push_back("processor time of one thread, best of several; flops of the tokens, not of padded lanes");
     return report;
 }

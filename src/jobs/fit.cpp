@@ -69,8 +69,7 @@ std::string fingerprint_of(const FitContext& context) {
     for (const auto& corpus : context.corpora) {
         sha.update(fmt::format("{} {}", corpus.name, static_cast<int>(corpus.role)));
         for (const auto& hash : corpus.page_hashes) sha.update(std::as_bytes(std::span(hash)));
-        const VectorsView v = corpus.queries.all_vectors();
-        sha.update({static_cast<const std::byte*>(v.data), v.bytes()});
+        for (const auto& hash : corpus.query_hashes) sha.update(std::as_bytes(std::span(hash)));
         for (const auto& labels : corpus.labels) {
             for (std::size_t i = 0; i < labels.documents.size(); ++i) {
                 sha.update(fmt::format("{}:{} ", labels.documents[i], labels.grades[i]));

@@ -58,8 +58,29 @@ FitSource source_from_folder(const std::string& folder_and_role) {
     return source;
 }
 
+namespace {
+
+constexpr std::size_t hashed_together = 64;  // side by side, several for each lane
+
+std::vector<Sha256::Digest> hash_queries(const MultiVectorSet& queries, std::size_t threads) {
+    std::vector<Sha256::Digest> hashes(queries.size());
+    parallel_for((queries.size() + hashed_together - 1) / hashed_together, threads, [&](std::size_t g) {
+        const std::size_t first = g * hashed_together;
+        std::vector<std::span<const std::byte>> stored;
+        for (std::size_t q = first; q < std::min(first + hashed_together, queries.size()); ++q) {
+            const VectorsView v = queries.vectors(q);
+            stored.emplace_back(static_cast<const std::byte*>(v.data), v.bytes());
+        }
+        const auto digests = sha256_of_each(stored);
+        std::copy(digests.begin(), digests.end(), hashes.begin() + static_cast<std::ptrdiff_t>(first));
+    });
+    return hashes;
+}
+
+}  // namespace
+
 std::vector<Sha256::Digest> hash_pages(const MultiVectorSet& documents, std::size_t threads, Cluster* cluster) {
-    constexpr std::size_t together = 64;  // hashed side by side, several for each lane
+    constexpr std::size_t together = hashed_together;
     const std::size_t count = documents.size();
     std::vector<Sha256::Digest> hashes(count);
     const auto part = [&](std::size_t g) {
@@ -287,11 +308,11 @@ void check_documents(const std::vector<FitCorpus>& corpora, const FitOptions& op
 }  // namespace
 
 std::vector<std::size_t> FitCorpus::own_queries() const {
-    std::vector<std::size_t> queries = train_queries;
-    queries.insert(queries.end(), validation_queries.begin(), validation_queries.end());
-    std::sort(queries.begin(), queries.end());
-    queries.erase(std::unique(queries.begin(), queries.end()), queries.end());
-    return queries;
+    std::vector<std::size_t> own = train_queries;
+    own.insert(own.end(), validation_queries.begin(), validation_queries.end());
+    std::sort(own.begin(), own.end());
+    own.erase(std::unique(own.begin(), own.end()), own.end());
+    return own;
 }
 
 std::vector<FitCorpus> load_fit_data(const FitOptions& options) {
@@ -319,7 +340,10 @@ std::vector<FitCorpus> load_fit_data(const FitOptions& options) {
         check_finite(corpora[c].documents, named(options.sources[c].documents), options.threads);
         check_finite(corpora[c].queries, named(options.sources[c].queries), options.threads);
     }
-    for (auto& corpus : corpora) corpus.page_hashes = hash_pages(corpus.documents, options.threads, options.cluster);
+    for (auto& corpus : corpora) {
+        corpus.page_hashes = hash_pages(corpus.documents, options.threads, options.cluster);
+        corpus.query_hashes = hash_queries(corpus.queries, options.threads);
+    }
     check_queries(corpora, options);
     check_documents(corpora, options);
     return corpora;

@@ -29,7 +29,8 @@ struct FitCorpus {
     std::vector<std::size_t> train_queries;  ///< positions, ascending
     std::vector<std::size_t> validation_queries;
     std::size_t missing_judgements = 0;
-    std::vector<Sha256::Digest> page_hashes;  ///< of every document
+    std::vector<Sha256::Digest> page_hashes;   ///< of every document
+    std::vector<Sha256::Digest> query_hashes;  ///< of every query, as it is stored
 
     /// Those of training and of validation, ascending.
     std::vector<std::size_t> own_queries() const;

@@ -31,9 +31,8 @@ std::string mining_key(const FitContext& context, std::size_t c) {
     }
     for (const auto i : corpus.training_documents) sha.update(std::as_bytes(std::span(corpus.page_hashes[i])));
     for (const auto q : corpus.train_queries) {
-        const VectorsView v = corpus.queries.vectors(q);
         number(q);
-        sha.update({static_cast<const std::byte*>(v.data), v.bytes()});
+        sha.update(std::as_bytes(std::span(corpus.query_hashes[q])));
         for (const auto d : corpus.labels[q].documents) number(d);
         number(~std::uint64_t{0});
     }
@@ -152,17 +151,21 @@ public:
                 count += static_cast<double>(page.features.rows());
             }
         }
+        std::array<double, feature_count> mean;
+        for (std::size_t f = 0; f < feature_count; ++f) mean[f] = sum[f] / count;
         for (const auto& corpus : clusters_) {
             for (const auto& page : corpus) {
                 for (std::size_t i = 0; i < page.features.rows(); ++i) {
-                    for (std::size_t f = 0; f < feature_count; ++f)
-                        square[f] += std::pow(page.features(i, f) - sum[f] / count, 2);
+                    for (std::size_t f = 0; f < feature_count; ++f) {
+                        const double gap = page.features(i, f) - mean[f];
+                        square[f] += gap * gap;
+                    }
                 }
             }
         }
         FeatureScaling scaling;
         for (std::size_t f = 0; f < feature_count; ++f) {
-            scaling.mean[f] = static_cast<float>(sum[f] / count);
+            scaling.mean[f] = static_cast<float>(mean[f]);
             scaling.deviation[f] = static_cast<float>(std::max(1e-6, std::sqrt(square[f] / std::max(1.0, count - 1))));
         }
         return scaling;

@@ -173,7 +173,7 @@ std::vector<MinedQuery> mine_hard_negatives(const MultiVectorSet& documents, std
             state.queries[q].positive_scores.assign(positives[q].size(), -std::numeric_limits<float>::infinity());
         }
     }
-    const MiningBounds bounds(queries);
+    const MiningBounds bounds(queries, options.threads);
     constexpr std::size_t most_found = std::size_t{1} << 24;  // numbers that first looks leave: 64 MB
     const std::size_t most = std::max<std::size_t>(1, most_found / std::max<std::size_t>(1, bounds.first_tokens()));
     while (state.next < positions.size()) {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "core/parallel.h"
 #include "kernels/products.h"
 
 namespace marginmerge {
@@ -101,12 +102,13 @@ MiningBounds::Query MiningBounds::plan(const PreparedQuery& prepared, std::vecto
     return query;
 }
 
-MiningBounds::MiningBounds(std::span<const PreparedQuery* const> queries) : tokens_(ConstMatrix()) {
+MiningBounds::MiningBounds(std::span<const PreparedQuery* const> queries, std::size_t threads)
+    : queries_(queries.size()), tokens_(ConstMatrix()) {
     std::size_t d = 0;
     std::vector<std::vector<std::uint32_t>> orders(queries.size());
+    parallel_for(queries.size(), threads, [&](std::size_t q) { queries_[q] = plan(*queries[q], orders[q]); });
     for (std::size_t q = 0; q < queries.size(); ++q) {
-        queries_.push_back(plan(*queries[q], orders[q]));
-        queries_.back().first = all_tokens_;
+        queries_[q].first = all_tokens_;
         all_tokens_ += queries[q]->tokens();
         if (queries[q]->tokens() > 0) d = queries[q]->dim();
     }

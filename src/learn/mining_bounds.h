@@ -19,7 +19,7 @@ namespace marginmerge {
 /// more tokens are looked at, in a few steps. Which ones come first is chosen such that they stand for the rest.
 class MiningBounds {
 public:
-    explicit MiningBounds(std::span<const PreparedQuery* const> queries);
+    explicit MiningBounds(std::span<const PreparedQuery* const> queries, std::size_t threads = 1);
 
     std::size_t queries() const { return queries_.size(); }
     /// Tokens of the first look, of all queries.

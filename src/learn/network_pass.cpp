@@ -2,6 +2,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "learn/network_pass.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -134,6 +135,9 @@ HWY_INLINE void forward_blocks(const Network& network, ConstMatrix features, Net
     HWY_ALIGN float own_a2[hidden_2 * patch_block];
     const std::size_t stride = traced ? padded : patch_block;
     for (std::size_t at = 0; at < padded; at += patch_block) {
+        // Features come from memory, a line of each row at a time.
+        for (std::size_t f = 0; f < feature_count; ++f)
+            hwy::Prefetch(features.data + f * padded + at + 2 * patch_block);
         float* a1 = traced ? trace->a1.data() + at : own_a1;
         float* a2 = traced ? trace->a2.data() + at : own_a2;
         float* slope1 = traced ? trace->slope1.data() + at : nullptr;
