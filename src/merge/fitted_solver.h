@@ -31,7 +31,7 @@ struct FitWorkspace {
     Matrix responses;  ///< G [k,P]
     Matrix change;     ///< response to a step, [k,P]
     Matrix step;       ///< [k,d]
-    Matrix packed;     ///< probes padded to full vectors, where they are not
+    Matrix packed;     ///< the probes that one vector wins, padded to whole vectors
     Matrix vectors;    ///< scratch rows of one solve
     std::vector<std::int32_t> winner;
     std::vector<std::int32_t> order;  ///< probes by winner
