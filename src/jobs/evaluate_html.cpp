@@ -25,7 +25,7 @@ svg .grid{stroke:var(--line)}svg .axis{stroke:var(--soft)}svg .bar{stroke-width:
 .s0{fill:var(--s0);stroke:var(--s0)}.s1{fill:var(--s1);stroke:var(--s1)}.s2{fill:var(--s2);stroke:var(--s2)}.s3{fill:var(--s3);stroke:var(--s3)}.s4{fill:var(--s4);stroke:var(--s4)}.s5{fill:var(--s5);stroke:var(--s5)}.s6{fill:var(--s6);stroke:var(--s6)}.s7{fill:var(--s7);stroke:var(--s7)}.s8{fill:var(--s8);stroke:var(--s8)}.s9{fill:var(--s9);stroke:var(--s9)}
 rect.s0,rect.s1,rect.s2,rect.s3,rect.s4,rect.s5,rect.s6,rect.s7{stroke:none}.key{display:inline-block;width:.8rem;height:.8rem;border-radius:2px;margin-right:.4rem;vertical-align:-1px}
 .b0{background:var(--s0)}.b1{background:var(--s1)}.b2{background:var(--s2)}.b3{background:var(--s3)}.b4{background:var(--s4)}.b5{background:var(--s5)}.b6{background:var(--s6)}.b7{background:var(--s7)}.b8{background:var(--s8)}.b9{background:var(--s9)}
-.yes{color:var(--bad);font-weight:600}dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem}dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
+.loss{color:var(--bad);font-weight:600}.gain{color:var(--good);font-weight:600}dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem}dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
 </style>)";
 
 double bytes_per_page(const IndexStats& s) {
@@ -62,7 +62,9 @@ std::string summary(const EvaluateReport& r) {
         const std::string difference = interval(f.ndcg_difference);
         out += row(
             {name_cell(f.name, i + 1), fmt::format("{:.4f}", f.quality.ndcg), fmt::format("{:.1f}%", 100 * f.retention),
-             f.ndcg_difference.supported ? "<span class=\"yes\">" + difference + "</span>" : difference,
+             f.ndcg_difference.supported
+                 ? fmt::format("<span class=\"{}\">{}</span>", f.ndcg_difference.mean < 0 ? "loss" : "gain", difference)
+                 : difference,
              fmt::format("{:.4f}", f.fidelity.flip_rate()), fmt::format("[{:.4f}, {:.4f}]", f.flips.low, f.flips.high),
              fmt::format("{:.2f}", bytes_per_page(f.stats) / 1024), fmt::format("{:.1f}%", 100 * kept(f.stats)),
              to_string(f.stats.code), fmt::format("{:.2f}", f.search_ms)});
@@ -184,10 +186,8 @@ std::string evaluate_html(const EvaluateReport& r) {
     out += summary(r);
     out +=
         "<p><small>Flips: share of (relevant, other) pairs that the index orders differently from the full one. A "
-        "difference in "
-        "red is supported: its interval excludes zero and it is at least 0.005. KB count vectors only. Search: median "
-        "of "
-        "single searches, all timed in this run.</small></p>\n";
+        "difference in colour is supported, a loss red and a gain green: its interval excludes zero and it is at least "
+        "0.005. KB count vectors only. Search: median of single searches, all timed in this run.</small></p>\n";
     out += "<div class=\"plots\">" + quality_plot(r) + flips_plot(r) + "</div>\n";
     out += against_first(r);
     out += changed_queries(r);

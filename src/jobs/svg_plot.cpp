@@ -74,9 +74,12 @@ std::string scatter_plot(const std::vector<PlotPoint>& points, const PlotAxes& a
     }
     out += line(left, height - bottom, width - right, height - bottom, "axis");
     out += text_at((left + width - right) / 2, height - 8, "middle", axes.x_title, "title");
-    // Labels go above their point, below it when another label is close.
+    // Labels go above their point, and below the label of a higher point that is close: from top to bottom, so that
+    // they stand in the order of their points.
     std::vector<std::pair<double, double>> placed;
-    for (const auto& p : points) {
+    std::vector<PlotPoint> falling(points);
+    std::stable_sort(falling.begin(), falling.end(), [](const PlotPoint& a, const PlotPoint& b) { return a.y > b.y; });
+    for (const auto& p : falling) {
         const double x = f.x(p.x), y = f.y(p.y);
         const auto series = p.series % series_colours;
         if (p.low < p.high)

@@ -166,6 +166,21 @@ TEST(Evaluate, ReportsInEveryForm) {
     EXPECT_EQ(html.find("nan"), std::string::npos);
 }
 
+TEST(Evaluate, SupportedDifferencesAreColouredByTheirSign) {
+    Fixture f;
+    f.options.timed_queries = 0;
+    EvaluateReport r = evaluate_job(f.options);
+    const auto with = [&](double mean, bool supported) {
+        r.indexes[0].ndcg_difference = {mean, mean - 0.01, mean + 0.01, supported};
+        return evaluate_html(r);
+    };
+    EXPECT_NE(with(-0.1, true).find("class=\"loss\""), std::string::npos);
+    EXPECT_NE(with(0.1, true).find("class=\"gain\""), std::string::npos);
+    const std::string neither = with(0.005, false);
+    EXPECT_EQ(neither.find("class=\"loss\""), std::string::npos);
+    EXPECT_EQ(neither.find("class=\"gain\""), std::string::npos);
+}
+
 TEST(Evaluate, HostileIdsDoNotReachTheMarkup) {
     Fixture f;
     MultiVectorBuilder queries(32);
