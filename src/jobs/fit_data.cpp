@@ -60,48 +60,21 @@ FitSource source_from_folder(const std::string& folder_and_role) {
 
 namespace {
 
-constexpr std::size_t hashed_together = 64;  // side by side, several for each lane
-
-std::vector<Sha256::Digest> hash_queries(const MultiVectorSet& queries, std::size_t threads) {
-    std::vector<Sha256::Digest> hashes(queries.size());
-    parallel_for((queries.size() + hashed_together - 1) / hashed_together, threads, [&](std::size_t g) {
-        const std::size_t first = g * hashed_together;
-        std::vector<std::span<const std::byte>> stored;
-        for (std::size_t q = first; q < std::min(first + hashed_together, queries.size()); ++q) {
-            const VectorsView v = queries.vectors(q);
-            stored.emplace_back(static_cast<const std::byte*>(v.data), v.bytes());
-        }
-        const auto digests = sha256_of_each(stored);
-        std::copy(digests.begin(), digests.end(), hashes.begin() + static_cast<std::ptrdiff_t>(first));
-    });
-    return hashes;
-}
-
-}  // namespace
-
-std::vector<Sha256::Digest> hash_pages(const MultiVectorSet& documents, std::size_t threads, Cluster* cluster) {
-    constexpr std::size_t together = hashed_together;
-    const std::size_t count = documents.size();
+// Of `count` messages, many side by side; bytes_of(i, space) may put what it returns into `space`.
+template <class BytesOf>
+std::vector<Sha256::Digest> hash_each(std::size_t count, std::size_t threads, Cluster* cluster,
+                                      const BytesOf& bytes_of) {
+    constexpr std::size_t together = 64;  // several for each lane
     std::vector<Sha256::Digest> hashes(count);
     const auto part = [&](std::size_t g) {
         return std::span(hashes).subspan(g * together, std::min(together, count - g * together));
     };
     const auto body = [&](std::size_t g, std::size_t) {
         const auto out = part(g);
-        std::vector<std::vector<std::uint16_t>> halves(out.size());
-        std::vector<std::span<const std::byte>> pages;
-        for (std::size_t i = 0; i < out.size(); ++i) {
-            const VectorsView v = documents.vectors(g * together + i);
-            if (v.type == ScalarType::f16) {
-                pages.emplace_back(static_cast<const std::byte*>(v.data), v.bytes());
-                continue;
-            }
-            const Matrix m = to_float(v);
-            halves[i].resize(m.size());
-            from_float(m.flat(), ScalarType::f16, halves[i].data());
-            pages.push_back(std::as_bytes(std::span(halves[i])));
-        }
-        const auto digests = sha256_of_each(pages);
+        std::vector<std::vector<std::uint16_t>> spaces(out.size());
+        std::vector<std::span<const std::byte>> messages;
+        for (std::size_t i = 0; i < out.size(); ++i) messages.push_back(bytes_of(g * together + i, spaces[i]));
+        const auto digests = sha256_of_each(messages);
         std::copy(digests.begin(), digests.end(), out.begin());
     };
     share_for(
@@ -109,6 +82,21 @@ std::vector<Sha256::Digest> hash_pages(const MultiVectorSet& documents, std::siz
         [&](std::size_t g, ByteWriter& out) { out.put(std::span<const Sha256::Digest>(part(g))); },
         [&](std::size_t g, ByteReader& in) { in.take(part(g)); });
     return hashes;
+}
+
+std::span<const std::byte> stored_bytes(VectorsView v) { return {static_cast<const std::byte*>(v.data), v.bytes()}; }
+
+}  // namespace
+
+std::vector<Sha256::Digest> hash_pages(const MultiVectorSet& documents, std::size_t threads, Cluster* cluster) {
+    return hash_each(documents.size(), threads, cluster, [&](std::size_t i, std::vector<std::uint16_t>& halves) {
+        const VectorsView v = documents.vectors(i);
+        if (v.type == ScalarType::f16) return stored_bytes(v);
+        const Matrix m = to_float(v);
+        halves.resize(m.size());
+        from_float(m.flat(), ScalarType::f16, halves.data());
+        return std::as_bytes(std::span<const std::uint16_t>(halves));
+    });
 }
 
 MultiVectorSet draw_pseudo_queries(const MultiVectorSet& documents, std::span<const std::size_t> positions,
@@ -342,7 +330,8 @@ std::vector<FitCorpus> load_fit_data(const FitOptions& options) {
     }
     for (auto& corpus : corpora) {
         corpus.page_hashes = hash_pages(corpus.documents, options.threads, options.cluster);
-        corpus.query_hashes = hash_queries(corpus.queries, options.threads);
+        const auto stored = [&](std::size_t q, auto&) { return stored_bytes(corpus.queries.vectors(q)); };
+        corpus.query_hashes = hash_each(corpus.queries.size(), options.threads, nullptr, stored);
     }
     check_queries(corpora, options);
     check_documents(corpora, options);

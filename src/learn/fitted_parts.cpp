@@ -112,10 +112,11 @@ FittedParts learn_fitted_parts(const ProbeSet& probes, Matrix metric, std::span<
         // Any rotation of W stands for the same prior. In this one the probes' second moment is diagonal, which is what
         // the solver divides by.
         const Dense rotation = eigenvectors_of(prior * second_moment(probes.tokens, probes.weights) * prior);
-        parts.prior = to_matrix(prior * rotation);
+        const Dense turned = prior * rotation;
+        parts.prior = to_matrix(turned);
         parts.prior_inverse = to_matrix(rotation.transpose() * raised(-1) / scale);
         parts.images = Matrix(probes.tokens.rows(), d);
-        product(probes.tokens, to_matrix((prior * rotation).transpose()), parts.images);
+        product(probes.tokens, to_matrix(turned.transpose()), parts.images);
         pack_images(parts);
     }
     return parts;

@@ -119,7 +119,7 @@ Matrix corrected_start(const FitStart& start, const FittedParts& parts) {
     return from;
 }
 
-// From `start`, with the steps setting out from `begin` when there is one.
+// Near `start`, with the steps setting out from `begin`.
 void solve(FitProblem& problem, const Matrix& start, const Matrix& begin, const FittedParts& parts, FitWorkspace& w,
            Matrix& x) {
     problem.start = start;
