@@ -12,6 +12,7 @@
 #include "io/folders.h"
 #include "io/multi_vector_file.h"
 #include "io/npy.h"
+#include "jobs/page_memory.h"
 #include "jobs/recipe_json.h"
 #include "kernels/convert.h"
 #include "kernels/products.h"
@@ -156,7 +157,10 @@ ExplainReport explain(const ExplainOptions& options) {
     report.redundancy = static_cast<double>(v.rows()) / report.effective_rank;
     report.prototypes = model.bank.size();
 
-    const PageInput page{v, set.grid(*index), mix_seed(recipe.seed, *index)};
+    PageMemory memory;
+    const PageInput page{v, set.grid(*index), mix_seed(recipe.seed, *index),
+                         memory.of(set.vectors(*index), model, recipe)};
+    report.remembered = page.remembered.rows;
     PageWorkspace w;
     const CompressedPage out = compress_page(page, model, recipe, w);
     const RepresentativeRule& rule = representative_rule(recipe.representative);

@@ -64,8 +64,8 @@ std::string fingerprint_of(const FitContext& context) {
     sha.update(fmt::format("{} {} {} {} {} {} {}", version(), context.preset.name,
                            recipe_to_json(context.model.recipe).dump(), o.epochs.value_or(0),
                            o.learning_rate.value_or(0), o.prototypes, o.probes));
-    sha.update(fmt::format("{} {} {} {} {} {} {}", o.seed, o.no_labels, o.unit_norm, o.hold_out, o.validation,
-                           o.align.value_or(-1), o.sharpen.value_or(-1)));
+    sha.update(fmt::format("{} {} {} {} {} {} {} {}", o.seed, o.no_labels, o.unit_norm, o.hold_out, o.validation,
+                           o.align.value_or(-1), o.sharpen.value_or(-1), o.remember));
     for (const auto& corpus : context.corpora) {
         sha.update(fmt::format("{} {}", corpus.name, static_cast<int>(corpus.role)));
         for (const auto& hash : corpus.page_hashes) sha.update(std::as_bytes(std::span(hash)));
@@ -166,7 +166,7 @@ FitReport fit(const FitOptions& options) {
     if (rule.needs_probes) fit_fitted(context);
     // The paper's presets reproduce the paper, for better or worse.
     if (options.compare && preset.from_uniform && rule.needs_network) compare_recipes(context);
-    fit_alignment(context);
+    fit_judgements(context);
 
     context.model.provenance = context.provenance.dump();
     if (leads(options)) {

@@ -76,8 +76,9 @@ void fit_learned(FitContext& context, const FitStore& store);
 /// Probes, ridge and shared parts of `fitted` into context.model; a fixed recipe where that is better.
 void fit_fitted(FitContext& context);
 
-/// What judgements say about all pages alike into context.model, where cross-validation shows that it helps.
-void fit_alignment(FitContext& context);
+/// What judgements say about single pages (memory) and about all alike (alignment) into context.model, where
+/// cross-validation shows that it helps.
+void fit_judgements(FitContext& context);
 
 /// Compresses a pool's documents with this model and recipe and scores its queries.
 ValidationFigures judge_recipe(const FitContext& context, const Model& model, const Recipe& recipe);

@@ -15,6 +15,7 @@
 #include "io/finite_vectors.h"
 #include "io/multi_vector_file.h"
 #include "io/qrels.h"
+#include "jobs/page_memory.h"
 #include "kernels/convert.h"
 #include "kernels/products.h"
 #include "kernels/sha256_lanes.h"
@@ -84,18 +85,11 @@ std::vector<Sha256::Digest> hash_each(std::size_t count, std::size_t threads, Cl
     return hashes;
 }
 
-std::span<const std::byte> stored_bytes(VectorsView v) { return {static_cast<const std::byte*>(v.data), v.bytes()}; }
-
 }  // namespace
 
 std::vector<Sha256::Digest> hash_pages(const MultiVectorSet& documents, std::size_t threads, Cluster* cluster) {
     return hash_each(documents.size(), threads, cluster, [&](std::size_t i, std::vector<std::uint16_t>& halves) {
-        const VectorsView v = documents.vectors(i);
-        if (v.type == ScalarType::f16) return stored_bytes(v);
-        const Matrix m = to_float(v);
-        halves.resize(m.size());
-        from_float(m.flat(), ScalarType::f16, halves.data());
-        return std::as_bytes(std::span<const std::uint16_t>(halves));
+        return page_contents(documents.vectors(i), halves);
     });
 }
 
@@ -330,7 +324,10 @@ std::vector<FitCorpus> load_fit_data(const FitOptions& options) {
     }
     for (auto& corpus : corpora) {
         corpus.page_hashes = hash_pages(corpus.documents, options.threads, options.cluster);
-        const auto stored = [&](std::size_t q, auto&) { return stored_bytes(corpus.queries.vectors(q)); };
+        const auto stored = [&](std::size_t q, auto&) {
+            const VectorsView v = corpus.queries.vectors(q);
+            return std::span(static_cast<const std::byte*>(v.data), v.bytes());
+        };
         corpus.query_hashes = hash_each(corpus.queries.size(), options.threads, nullptr, stored);
     }
     check_queries(corpora, options);

@@ -232,6 +232,45 @@ void load_alignment(const SafetensorsFile& file, Alignment& alignment) {
     alignment.usual_length = length[1];
 }
 
+// Offsets that begin with 0, rise and end with the entries.
+void check_memory_offsets(const SafetensorsFile& file, const Memory& memory) {
+    bool sound =
+        memory.offsets.front() == 0 && memory.offsets.back() == static_cast<std::int64_t>(memory.entries.size());
+    for (std::size_t i = 1; i < memory.offsets.size(); ++i) sound = sound && memory.offsets[i] >= memory.offsets[i - 1];
+    if (!sound)
+        fail(ErrorCode::corrupt, "{}: tensor 'memory_offsets': expected numbers that rise from 0 to {}, found others",
+             file.path(), memory.entries.size());
+}
+
+void load_memory(const SafetensorsFile& file, std::size_t dim, Memory& memory) {
+    constexpr float longest = 4;
+    if (file.find("memory_tokens") == nullptr) return;
+    memory.tokens = matrix(file, "memory_tokens");
+    if (memory.tokens.cols() != dim)
+        fail(ErrorCode::corrupt, "{}: tensor 'memory_tokens': expected {} columns like 'probes', found {}", file.path(),
+             dim, memory.tokens.cols());
+    const auto pages = file.require_span<std::int64_t>("memory_pages", DType::i64, 1);
+    const auto offsets = file.require_span<std::int64_t>("memory_offsets", DType::i64, 1);
+    const auto entries = file.require_span<std::int32_t>("memory_entries", DType::i32, 1);
+    memory.strength = values(file, "memory_strength", {1})[0];
+    if (pages.empty() || offsets.size() != pages.size() + 1)
+        fail(ErrorCode::corrupt, "{}: tensor 'memory_offsets': expected {} numbers, one more than pages, found {}",
+             file.path(), pages.size() + 1, offsets.size());
+    memory.pages.assign(pages.begin(), pages.end());
+    memory.offsets.assign(offsets.begin(), offsets.end());
+    memory.entries.assign(entries.begin(), entries.end());
+    if (std::adjacent_find(pages.begin(), pages.end(), std::greater_equal<>()) != pages.end())
+        fail(ErrorCode::corrupt, "{}: tensor 'memory_pages': expected numbers that rise, found others", file.path());
+    check_memory_offsets(file, memory);
+    for (const auto e : entries)
+        if (e < 0 || static_cast<std::size_t>(e) >= memory.tokens.rows())
+            fail(ErrorCode::corrupt, "{}: tensor 'memory_entries': expected rows below {}, found {}", file.path(),
+                 memory.tokens.rows(), e);
+    if (!(memory.strength > 0 && memory.strength <= longest))
+        fail(ErrorCode::corrupt, "{}: tensor 'memory_strength': expected a length above 0 and at most {}, found {}",
+             file.path(), longest, memory.strength);
+}
+
 // A file without a recipe means the paper's; without a network that is its fixed start, h = 0.
 Recipe recipe_of(const SafetensorsFile& file, const Model& model) {
     Recipe base = preset_recipe("paper");
@@ -257,6 +296,7 @@ Model load_model(const std::filesystem::path& path) {
     load_probes(file, model.probes);
     load_fitted(file, model);
     load_alignment(file, model.alignment);
+    load_memory(file, model.probes.tokens.cols(), model.memory);
     if (!model.bank.empty() && !model.probes.empty() && model.bank.prototypes.cols() != model.probes.tokens.cols())
         fail(ErrorCode::corrupt, "{}: tensor 'probes': expected {} columns like 'prototypes', found {}", file.path(),
              model.bank.prototypes.cols(), model.probes.tokens.cols());
@@ -313,6 +353,14 @@ void save_model(const std::filesystem::path& path, const Model& model) {
     if (!alignment.change.empty())
         writer.declare("alignment_change", DType::f32, {alignment.change.rows(), alignment.change.cols()});
     if (!alignment.empty()) writer.declare("alignment_length", DType::f32, {length.size()});
+    const Memory& memory = model.memory;
+    if (!memory.empty()) {
+        writer.declare("memory_tokens", DType::f32, {memory.tokens.rows(), memory.tokens.cols()});
+        writer.declare("memory_pages", DType::i64, {memory.pages.size()});
+        writer.declare("memory_offsets", DType::i64, {memory.offsets.size()});
+        writer.declare("memory_entries", DType::i32, {memory.entries.size()});
+        writer.declare("memory_strength", DType::f32, {1});
+    }
 
     if (!model.bank.empty()) {
         writer.write("prototypes", 0, model.bank.prototypes.flat());
@@ -344,6 +392,13 @@ void save_model(const std::filesystem::path& path, const Model& model) {
     }
     if (!alignment.change.empty()) writer.write("alignment_change", 0, alignment.change.flat());
     if (!alignment.empty()) writer.write("alignment_length", 0, std::span<const float>(length));
+    if (!memory.empty()) {
+        writer.write("memory_tokens", 0, memory.tokens.flat());
+        writer.write("memory_pages", 0, std::span<const std::int64_t>(memory.pages));
+        writer.write("memory_offsets", 0, std::span<const std::int64_t>(memory.offsets));
+        writer.write("memory_entries", 0, std::span<const std::int32_t>(memory.entries));
+        writer.write("memory_strength", 0, std::span<const float>(&memory.strength, 1));
+    }
     writer.commit();
 }
 

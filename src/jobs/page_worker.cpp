@@ -24,7 +24,8 @@ const CompressedPage& PageWorker::compress(VectorsView v, PatchGrid grid, std::s
             fail(ErrorCode::corrupt, "{}: document '{}' vector {}: expected finite values", source, id, r);
         odd_norms_ += std::abs(square - 1.0f) > 0.02f;
     }
-    compress_page({floats, grid, mix_seed(recipe.seed, index)}, model, recipe, workspace_, page_);
+    compress_page({floats, grid, mix_seed(recipe.seed, index), memory_.of(v, model, recipe)}, model, recipe, workspace_,
+                  page_);
     return page_;
 }
 

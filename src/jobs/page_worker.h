@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <string>
 
+#include "jobs/page_memory.h"
 #include "marginmerge/merge/recipe.h"
 #include "merge/workspace.h"
 
@@ -21,6 +22,7 @@ public:
 private:
     PageWorkspace workspace_;
     CompressedPage page_;
+    PageMemory memory_;
     Matrix vectors_;
     std::size_t odd_norms_ = 0;
 };

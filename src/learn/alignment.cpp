@@ -6,14 +6,12 @@
 
 #include "core/parallel.h"
 #include "kernels/products.h"
-#include "marginmerge/eval/metrics.h"
 
 namespace marginmerge {
 
 namespace {
 
 constexpr int most_halvings = 40;  // of a step, at most
-constexpr int highest_grade = 20;  // 2^grade must stay a number
 
 // What is learned: the change, transposed, and the power of the length.
 struct Point {
@@ -36,14 +34,6 @@ Point beyond(const Point& from, const Point& to, double part) {
     return out;
 }
 
-// Which token of its query each answer belongs to.
-std::vector<std::int32_t> token_of_answers(const JudgedQuery& query) {
-    const std::size_t t = query.tokens.rows();
-    std::vector<std::int32_t> token(query.pages() * t);
-    for (std::size_t i = 0; i < token.size(); ++i) token[i] = static_cast<std::int32_t>(i % t);
-    return token;
-}
-
 // What the change (transposed) adds to each page's score: the sum over tokens of (token change) . answer.
 std::vector<double> added_scores(const JudgedQuery& query, const PackedRows& change) {
     std::vector<double> added(query.pages(), 0.0);
@@ -55,26 +45,6 @@ std::vector<double> added_scores(const JudgedQuery& query, const PackedRows& cha
     dot_clusters(query.answers_view(), token_of_answers(query), moved, each);
     for (std::size_t i = 0; i < each.size(); ++i) added[i / t] += each[i];
     return added;
-}
-
-double gain_of(int grade) { return std::exp2(std::min(grade, highest_grade)) - 1; }
-
-// Cross-entropy between gains and softmax(score / temperature) over the contested pages; its derivative by their scores
-// is added to `slope`.
-double listwise(const JudgedQuery& query, std::span<const double> scores, double temperature, std::span<double> slope) {
-    const std::size_t n = query.contested;
-    const double top = *std::max_element(scores.begin(), scores.begin() + static_cast<std::ptrdiff_t>(n));
-    double gains = 0, sum = 0, aimed = 0;
-    for (std::size_t i = 0; i < n; ++i) gains += gain_of(query.grades[i]);
-    std::vector<double> chance(n);
-    for (std::size_t i = 0; i < n; ++i) {
-        const double x = (scores[i] - top) / temperature;
-        chance[i] = std::exp(x);
-        sum += chance[i];
-        aimed += gain_of(query.grades[i]) / gains * x;
-    }
-    for (std::size_t i = 0; i < n; ++i) slope[i] += (chance[i] / sum - gain_of(query.grades[i]) / gains) / temperature;
-    return std::log(sum) - aimed;
 }
 
 // Half the variance of what the other pages' scores moved by, in temperatures; what all share changes no ranking.
@@ -92,31 +62,14 @@ double movement(const JudgedQuery& query, std::span<const double> scores, double
 }
 
 // One effect for each share of what an alignment adds to the scores.
-std::vector<AlignmentEffect> judge_query(const JudgedQuery& query, std::span<const double> added, double length_power,
-                                         std::span<const double> shares, double temperature) {
-    Relevance relevance;
-    for (std::size_t i = 0; i < query.contested; ++i) {
-        if (query.grades[i] <= 0) continue;
-        relevance.positions.push_back(i);
-        relevance.grades.push_back(query.grades[i]);
-    }
-    relevance.all_grades = relevance.grades;
-    std::vector<AlignmentEffect> effects;
-    std::vector<double> slope(query.pages());
+std::vector<RankingEffect> judge_query(const JudgedQuery& query, std::span<const double> added, double length_power,
+                                       std::span<const double> shares, double temperature) {
+    std::vector<RankingEffect> effects;
     for (const double share : shares) {
-        AlignmentEffect& effect = effects.emplace_back();
         std::vector<double> scores(query.pages());
         for (std::size_t i = 0; i < scores.size(); ++i)
             scores[i] = (query.scores[i] + share * added[i]) * std::exp(share * length_power * query.lengths[i]);
-        const std::vector<float> ranked(scores.begin(), scores.begin() + static_cast<std::ptrdiff_t>(query.contested));
-        effect.loss = listwise(query, scores, temperature, slope);
-        effect.ndcg = ndcg(rank_pages(ranked, 5), relevance, 5);
-        for (const std::size_t p : relevance.positions) {
-            for (std::size_t i = query.contested; i < query.pages(); ++i) {
-                effect.flips += (query.scores[p] > query.scores[i]) != (scores[p] > scores[i]);
-                ++effect.pairs;
-            }
-        }
+        effects.push_back(ranking_effect(query, scores, temperature));
     }
     return effects;
 }
@@ -218,18 +171,6 @@ private:
 
 }  // namespace
 
-double score_spread(std::span<const JudgedQuery* const> queries) {
-    double sum = 0;
-    for (const JudgedQuery* q : queries) {
-        const auto n = static_cast<double>(q->pages() - q->contested);
-        double mean = 0, square = 0;
-        for (std::size_t i = q->contested; i < q->pages(); ++i) mean += q->scores[i] / n;
-        for (std::size_t i = q->contested; i < q->pages(); ++i) square += std::pow(q->scores[i] - mean, 2) / n;
-        sum += std::sqrt(square) / static_cast<double>(queries.size());
-    }
-    return std::max(sum, 1e-6);
-}
-
 // Accelerated gradient steps; their length is halved until the objective falls as far as it must.
 Alignment learn_alignment(std::span<const JudgedQuery* const> queries, const AlignmentSettings& settings) {
     const AlignmentObjective objective(queries, settings);
@@ -260,11 +201,11 @@ Alignment share_of(const Alignment& alignment, double share) {
     return out;
 }
 
-std::vector<std::vector<AlignmentEffect>> judge_alignment(std::span<const JudgedQuery* const> queries,
-                                                          const Alignment& alignment, std::span<const double> shares,
-                                                          double temperature, std::size_t threads) {
+std::vector<std::vector<RankingEffect>> judge_alignment(std::span<const JudgedQuery* const> queries,
+                                                        const Alignment& alignment, std::span<const double> shares,
+                                                        double temperature, std::size_t threads) {
     const PackedRows change(transpose_of(alignment.change));
-    std::vector<std::vector<AlignmentEffect>> effects(queries.size());
+    std::vector<std::vector<RankingEffect>> effects(queries.size());
     parallel_for(queries.size(), threads, [&](std::size_t q) {
         effects[q] =
             judge_query(*queries[q], added_scores(*queries[q], change), alignment.length_power, shares, temperature);

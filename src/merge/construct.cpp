@@ -151,7 +151,8 @@ void compress_page(const PageInput& page, const Model& model, const Recipe& reci
     out.owner.assign(n, -1);
     if (n == 0) return;
     representative_rule(recipe.representative).build({page, model, recipe, k}, w, out);
-    if (recipe.align) align_page(model.alignment, n, recipe.unit_norm, w, out.representatives);
+    if (recipe.align && !model.alignment.empty())
+        align_page(model.alignment, n, recipe.unit_norm, w, out.representatives);
 }
 
 CompressedPage compress_page(const PageInput& page, const Model& model, const Recipe& recipe, PageWorkspace& w) {

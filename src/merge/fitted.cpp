@@ -161,6 +161,15 @@ private:
     Matrix reached_;
 };
 
+// Answers to the first probes become at least as strong as those of these rows.
+void answer_with(ConstMatrix rows, ConstMatrix probes, std::span<float> answers) {
+    if (rows.rows == 0 || answers.empty()) return;
+    std::vector<std::int32_t> winner(answers.size());
+    std::vector<float> answer(answers.size());
+    nearest(probes.middle_rows(0, answers.size()), rows, winner, answer);
+    for (std::size_t t = 0; t < answers.size(); ++t) answers[t] = std::max(answers[t], answer[t]);
+}
+
 std::size_t affordable_starts(std::size_t n, std::size_t k, const FittedSettings& settings) {
     if (k >= n) return 1;
     const double affordable = settings.start_work / (static_cast<double>(n) * static_cast<double>(k));
@@ -178,9 +187,11 @@ void fit_page(const FitStart& start, const ProbeSet& probes, const FittedParts& 
     solve(problem, from, preview.reached(), parts, w, x);
 }
 
-void fit_best_start(ConstMatrix v, std::size_t k, const ProbeSet& probes, const FittedParts& parts,
-                    const FittedSettings& settings, FitStart& start, FitWorkspace& w, Matrix& x) {
+void fit_best_start(ConstMatrix v, std::size_t k, ConstMatrix remembered, const ProbeSet& probes,
+                    const FittedParts& parts, const FittedSettings& settings, FitStart& start, FitWorkspace& w,
+                    Matrix& x) {
     make_fit_start(v, k, probes.tokens, parts.metric, settings, start);
+    answer_with(remembered, probes.tokens, start.targets);
     FitProblem problem = pose(start, probes, parts, settings, w);
     Matrix from = corrected_start(start, parts), begin;
     Preview preview(problem, settings.start_probes, w);
@@ -204,8 +215,8 @@ void fit_best_start(ConstMatrix v, std::size_t k, const ProbeSet& probes, const 
 
 void represent_fitted(const RepresentativeRequest& request, PageWorkspace& w, CompressedPage& out) {
     const FittedSettings settings = fitted_settings(request.model.settings);
-    fit_best_start(request.page.vectors, request.k, request.model.probes, request.model.fitted, settings, w.fit_start,
-                   w.fit, out.representatives);
+    fit_best_start(request.page.vectors, request.k, request.page.remembered, request.model.probes, request.model.fitted,
+                   settings, w.fit_start, w.fit, out.representatives);
     std::copy(w.fit_start.cluster.begin(), w.fit_start.cluster.end(), out.owner.begin());
     if (request.recipe.unit_norm) normalise_rows(out.representatives);
 }

@@ -33,9 +33,11 @@ private:
 void fit_page(const FitStart& start, const ProbeSet& probes, const FittedParts& parts, const FittedSettings& settings,
               FitWorkspace& w, Matrix& x);
 
-/// Both from the page v [n,d] on: of several starts the one from which a short fit to some of the probes comes closest
-/// is moved to x [k,d]. `start.cluster` receives its clusters.
-void fit_best_start(ConstMatrix v, std::size_t k, const ProbeSet& probes, const FittedParts& parts,
-                    const FittedSettings& settings, FitStart& start, FitWorkspace& w, Matrix& x);
+/// Both from the page v [n,d] on, which is to answer as strongly as what is remembered for it [m,d] does as well: of
+/// several starts the one from which a short fit to some of the probes comes closest is moved to x [k,d].
+/// `start.cluster` receives its clusters.
+void fit_best_start(ConstMatrix v, std::size_t k, ConstMatrix remembered, const ProbeSet& probes,
+                    const FittedParts& parts, const FittedSettings& settings, FitStart& start, FitWorkspace& w,
+                    Matrix& x);
 
 }  // namespace marginmerge

@@ -11,9 +11,10 @@ namespace marginmerge {
 
 /// One page on its way through the construction: what comes in.
 struct PageInput {
-    ConstMatrix vectors;      ///< V [n,d], unit rows
-    PatchGrid grid;           ///< zero when unknown
-    std::uint64_t seed = 42;  ///< of this page: mix_seed(recipe.seed, page index)
+    ConstMatrix vectors;       ///< V [n,d], unit rows
+    PatchGrid grid;            ///< zero when unknown
+    std::uint64_t seed = 42;   ///< of this page: mix_seed(recipe.seed, page index)
+    ConstMatrix remembered{};  ///< [m,d] what judged queries asked of it, see Memory; heeded by `fitted` alone
 };
 
 /// What the clusters of a page look like to the weighting network (frozen during training).

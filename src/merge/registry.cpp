@@ -57,7 +57,7 @@ void check_recipe(const Recipe& recipe, const Model& model) {
          "representative " + std::string(rule.name));
     need(rule.needs_prototypes, bank, "prototypes", "representative " + std::string(rule.name));
     need(rule.needs_probes, !model.probes.empty(), "probes", "representative " + std::string(rule.name));
-    need(recipe.align, !model.alignment.empty(), "an alignment", "align");
+    need(recipe.align, !model.alignment.empty() || !model.memory.empty(), "an alignment or a memory", "align");
     if (!rule.uses_anchors) return;
     need(anchors.needs_prototypes, bank, "prototypes", "anchors " + std::string(anchors.name));
     need(anchors.uses_fill && fill.needs_prototypes, bank, "prototypes", "fill " + std::string(fill.name));

@@ -25,7 +25,7 @@ struct RepresentativeRule {
     bool uses_anchors;  ///< the recipe's anchor rule decides or seeds the clusters
     bool needs_prototypes;
     bool needs_network;
-    bool needs_probes;
+    bool needs_probes;          ///< then it heeds what is remembered of a page as well
     Budget::Rounding rounding;  ///< how the method rounds k
     void (*build)(const RepresentativeRequest&, PageWorkspace&, CompressedPage&);
 };

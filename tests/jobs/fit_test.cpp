@@ -10,10 +10,12 @@
 #include "core/random.h"
 #include "io/atomic_file.h"
 #include "io/multi_vector_file.h"
+#include "jobs/page_memory.h"
 #include "kernels/convert.h"
 #include "kernels/maxsim.h"
 #include "kernels/products.h"
 #include "marginmerge/core/error.h"
+#include "marginmerge/jobs/compress.h"
 #include "marginmerge/jobs/model_file.h"
 #include "support/made_files.h"
 #include "support/temporary_directory.h"
@@ -182,6 +184,115 @@ TEST(Fit, JudgementsAlignAllPagesWhereThatHelps) {
     EXPECT_THAT(failure(corpus.options), HasSubstr("--align"));
 }
 
+// Sixty topics, three pages with each; of these the one that answers it worst is relevant to the three queries about
+// it.
+void ask_topics_again_and_again(const Corpus& corpus) {
+    constexpr std::size_t topic_count = 60, queries_a_topic = 3;
+    Random random(5);
+    Matrix topics(topic_count, d);
+    for (float& x : topics.flat()) x = static_cast<float>(random.normal());
+    normalise_rows(topics);
+    const auto near = [&](std::size_t topic, double spread, float* out) {
+        for (std::size_t j = 0; j < d; ++j)
+            out[j] =
+                topics(topic, j) + static_cast<float>(spread * random.normal() / std::sqrt(static_cast<double>(d)));
+    };
+    MultiVectorBuilder docs(d), asks(d);
+    std::vector<Matrix> pages;
+    for (std::size_t i = 0; i < topic_count; ++i) {
+        Matrix& page = pages.emplace_back(60, d);
+        for (std::size_t r = 0; r < page.rows(); ++r) near((i + r % 3) % topic_count, 1, page.row(r));
+        normalise_rows(page);
+        docs.add("doc" + std::to_string(i), page);
+    }
+    std::string qrels = "query-id\tcorpus-id\tscore\n";
+    for (std::size_t topic = 0; topic < topic_count; ++topic) {
+        std::size_t worst = topic;
+        float least = 2;
+        for (std::size_t back = 0; back < 3; ++back) {
+            const std::size_t page = (topic + topic_count - back) % topic_count;
+            std::vector<std::int32_t> winner(1);
+            std::vector<float> best(1);
+            nearest(topics.view().middle_rows(topic, 1), pages[page], winner, best);
+            if (best[0] < least) worst = page;
+            least = std::min(least, best[0]);
+        }
+        for (std::size_t q = 0; q < queries_a_topic; ++q) {
+            const std::string id = "q" + std::to_string(topic) + "-" + std::to_string(q);
+            Matrix v(2, d);
+            for (std::size_t r = 0; r < 2; ++r) near(topic, 0.1, v.row(r));
+            normalise_rows(v);
+            asks.add(id, v);
+            qrels += id + "\tdoc" + std::to_string(worst) + "\t1\n";
+        }
+    }
+    write_multi_vectors(corpus.folder / "docs.safetensors", docs.finish(), ScalarType::f16);
+    write_multi_vectors(corpus.folder / "train_queries.safetensors", asks.finish(), ScalarType::f16);
+    write_text_file(corpus.folder / "train_qrels.tsv", qrels);
+}
+
+TEST(Fit, PagesRememberWhatJudgedQueriesAskedWhereThatHelps) {
+    Corpus corpus;
+    ask_topics_again_and_again(corpus);
+    corpus.options.compare = false;
+    corpus.options.align = 0.5;
+    corpus.options.threads = 1;
+    const FitReport report = fit(corpus.options);
+    const std::string bytes = corpus.bytes();
+    EXPECT_EQ(report.memory.queries, 180U);
+    ASSERT_TRUE(report.memory.kept);
+    EXPECT_GT(report.memory.ndcg, report.memory.full_ndcg + report.memory.error);
+    EXPECT_LE(report.memory.flips + report.alignment.flips, 0.5);
+    const Model model = load_model(corpus.options.output);
+    EXPECT_TRUE(model.recipe.align);
+    EXPECT_EQ(model.memory.pages.size(), report.memory.pages);
+    EXPECT_GT(report.memory.pages, 20U);
+    EXPECT_EQ(nlohmann::json::parse(model.provenance).at("memory").at("pages"), report.memory.pages);
+    corpus.options.threads = 2;
+    fit(corpus.options);
+    EXPECT_TRUE(corpus.bytes() == bytes);
+
+    // The pages' vectors answer like what they remember, unless that is left out; a page is known by its contents also
+    // where it is stored at full precision.
+    const MultiVectorSet docs = read_multi_vectors(corpus.folder / "docs.safetensors");
+    write_multi_vectors(corpus.folder / "full.safetensors", docs, ScalarType::f32);
+    const auto compressed = [&](const char* source, bool align) {
+        CompressOptions options;
+        options.documents = corpus.folder / source;
+        options.output = corpus.folder / "index.safetensors";
+        options.model = corpus.options.output;
+        options.recipe.align = align;
+        std::filesystem::remove(options.output);
+        compress(options);
+        return read_multi_vectors(options.output);
+    };
+    const MultiVectorSet with = compressed("docs.safetensors", true), without = compressed("docs.safetensors", false),
+                         full = compressed("full.safetensors", true);
+    double known = 0, plain = 0, precise = 0;
+    for (std::size_t i = 0; i < model.memory.pages.size(); ++i) {
+        for (std::size_t p = 0; p < docs.size(); ++p) {
+            std::vector<std::uint16_t> space;
+            Sha256 sha;
+            sha.update(page_contents(docs.vectors(p), space));
+            if (page_key(sha.finish()) != model.memory.pages[i]) continue;
+            const Matrix tokens = model.memory.of(model.memory.pages[i]);
+            const PreparedQuery asked(tokens.view());
+            known += maxsim(asked, with.vectors(p));
+            plain += maxsim(asked, without.vectors(p));
+            precise += maxsim(asked, full.vectors(p));
+        }
+    }
+    EXPECT_GT(known, plain * 1.05);
+    EXPECT_NEAR(precise, known, 1e-3 * known);
+
+    corpus.options.remember = false;
+    EXPECT_EQ(fit(corpus.options).memory.queries, 0U);
+    EXPECT_TRUE(load_model(corpus.options.output).memory.empty());
+    corpus.options.remember = true;
+    corpus.options.no_labels = true;
+    EXPECT_EQ(fit(corpus.options).memory.queries, 0U);
+}
+
 TEST(Fit, SharpeningStandsInTheModelAndCanBeLeftOut) {
     Corpus corpus(60, 30);
     corpus.options.compare = false;
@@ -207,6 +318,7 @@ TEST(Fit, JudgementsThatTeachNothingAreLeftOut) {
     const FitReport report = fit(corpus.options);
     EXPECT_EQ(report.alignment.queries, 60U);
     EXPECT_FALSE(report.alignment.kept);
+    EXPECT_FALSE(report.memory.kept);
     EXPECT_FALSE(load_model(corpus.options.output).recipe.align);
 }
 

@@ -66,6 +66,11 @@ TEST(ModelFile, RoundTrip) {
     model.alignment.length_power = -0.03f;
     model.alignment.usual_length = 170.5f;
     model.recipe.align = true;
+    model.memory.tokens = test::random_page(3, 24, 5, 0.5, 1);
+    model.memory.pages = {5, 9007199254740993};
+    model.memory.offsets = {0, 1, 3};
+    model.memory.entries = {2, 0, 1};
+    model.memory.strength = 0.75f;
     save_model(folder / "m.safetensors", model);
     const Model read = load_model(folder / "m.safetensors");
     EXPECT_EQ(test::largest_gap(read.bank.prototypes, model.bank.prototypes), 0);
@@ -85,6 +90,11 @@ TEST(ModelFile, RoundTrip) {
     EXPECT_EQ(test::largest_gap(read.alignment.change, model.alignment.change), 0);
     EXPECT_EQ(read.alignment.length_power, -0.03f);
     EXPECT_EQ(read.alignment.usual_length, 170.5f);
+    EXPECT_EQ(test::largest_gap(read.memory.tokens, model.memory.tokens), 0);
+    EXPECT_EQ(read.memory.pages, model.memory.pages);
+    EXPECT_EQ(read.memory.offsets, model.memory.offsets);
+    EXPECT_EQ(read.memory.entries, model.memory.entries);
+    EXPECT_EQ(read.memory.strength, 0.75f);
     EXPECT_EQ(read.settings, model.settings);
     EXPECT_EQ(read.provenance, model.provenance);
     EXPECT_TRUE(read.uses_grid);
@@ -170,6 +180,53 @@ TEST(ModelFile, AnAlignmentMustBeSquareAndModerate) {
                       .find("alignment_length"),
                   std::string::npos);
     }
+}
+
+TEST(ModelFile, AMemoryMustBeInOrder) {
+    const TemporaryDirectory folder;
+    struct Parts {
+        std::vector<std::int64_t> pages{3, 8}, offsets{0, 1, 3};
+        std::vector<std::int32_t> entries{1, 0, 1};
+        float strength = 0.8f;
+    };
+    const auto answer = [&](const Parts& parts, std::size_t width = 16) {
+        const auto path = folder / "memory.safetensors";
+        SafetensorsWriter writer(path, {});
+        const std::vector<float> tokens(2 * width, 0.25f);
+        writer.declare("probes", DType::f32, {2, 16});
+        writer.declare("memory_tokens", DType::f32, {2, width});
+        writer.declare("memory_pages", DType::i64, {parts.pages.size()});
+        writer.declare("memory_offsets", DType::i64, {parts.offsets.size()});
+        writer.declare("memory_entries", DType::i32, {parts.entries.size()});
+        writer.declare("memory_strength", DType::f32, {1});
+        writer.write("probes", 0, std::span<const float>(prototypes.values));
+        writer.write("memory_tokens", 0, std::span<const float>(tokens));
+        writer.write("memory_pages", 0, std::span<const std::int64_t>(parts.pages));
+        writer.write("memory_offsets", 0, std::span<const std::int64_t>(parts.offsets));
+        writer.write("memory_entries", 0, std::span<const std::int32_t>(parts.entries));
+        writer.write("memory_strength", 0, std::span<const float>(&parts.strength, 1));
+        writer.commit();
+        return refusal(path);
+    };
+    EXPECT_EQ(answer({}), "accepted");
+    const auto expect = [&](const std::string& what, const Parts& parts) {
+        const std::string message = answer(parts);
+        EXPECT_NE(message.find(what), std::string::npos) << message;
+    };
+    expect("memory_pages", {.pages = {8, 3}});
+    expect("memory_pages", {.pages = {3, 3}});
+    expect("memory_offsets", {.pages = {3}});
+    expect("memory_offsets", {.pages = {}, .offsets = {0}});
+    expect("memory_offsets", {.offsets = {1, 1, 3}});
+    expect("memory_offsets", {.offsets = {0, 4, 3}});
+    expect("memory_offsets", {.offsets = {0, -1, 3}});
+    expect("memory_offsets", {.offsets = {0, 1, 9000000000000000000}});
+    expect("memory_entries", {.entries = {1, 0, 2}});
+    expect("memory_entries", {.entries = {1, 0, -1}});
+    expect("memory_strength", {.strength = 0});
+    expect("memory_strength", {.strength = 5});
+    expect("memory_strength", {.strength = NAN});
+    EXPECT_NE(answer({}, 8).find("memory_tokens"), std::string::npos);
 }
 
 }  // namespace

@@ -64,11 +64,11 @@ std::vector<const JudgedQuery*> pointers(const std::vector<JudgedQuery>& queries
     return out;
 }
 
-AlignmentEffect mean_effect(std::span<const JudgedQuery* const> queries, const Alignment& alignment, double share,
-                            double temperature) {
-    AlignmentEffect sum;
+RankingEffect mean_effect(std::span<const JudgedQuery* const> queries, const Alignment& alignment, double share,
+                          double temperature) {
+    RankingEffect sum;
     for (const auto& of_query : judge_alignment(queries, alignment, {&share, 1}, temperature, 1)) {
-        const AlignmentEffect& e = of_query.front();
+        const RankingEffect& e = of_query.front();
         sum.loss += e.loss / static_cast<double>(queries.size());
         sum.ndcg += e.ndcg / static_cast<double>(queries.size());
         sum.flips += e.flips;
@@ -85,8 +85,8 @@ TEST(Alignment, LowersTheLossOfQueriesItHasNotSeen) {
     settings.steps = 60;
     const Alignment alignment = learn_alignment(from, settings);
     const double temperature = settings.temperature * score_spread(from);
-    const AlignmentEffect before = mean_effect(judged, alignment, 0, temperature);
-    const AlignmentEffect after = mean_effect(judged, alignment, 1, temperature);
+    const RankingEffect before = mean_effect(judged, alignment, 0, temperature);
+    const RankingEffect after = mean_effect(judged, alignment, 1, temperature);
     EXPECT_EQ(before.flips, 0U);
     EXPECT_EQ(before.pairs, 40 * 2 * (pages - contested));
     EXPECT_GT(after.flips, 0U);

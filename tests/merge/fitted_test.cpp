@@ -195,7 +195,7 @@ TEST(Fitted, SeveralStartsComeCloserAndOneIsThePlainFit) {
     FitStart start;
     const auto fitted = [&](const Matrix& page, const FittedSettings& settings) {
         Matrix x;
-        fit_best_start(page, 5, model.probes, {}, settings, start, w, x);
+        fit_best_start(page, 5, {}, model.probes, {}, settings, start, w, x);
         return x;
     };
     double with_one = 0, with_several = 0;
@@ -222,6 +222,35 @@ TEST(Fitted, SeveralStartsComeCloserAndOneIsThePlainFit) {
     }
     EXPECT_GT(changed, 3U);
     EXPECT_LT(with_several, 0.99 * with_one);
+}
+
+TEST(Fitted, APageAnswersWhatItRemembers) {
+    Model model = model_with_probes();
+    const Matrix page = around_topics(100, 3, 0.7);
+    std::vector<std::int32_t> winner(600);
+    std::vector<float> answers(600), plain(600), told(600);
+    nearest(model.probes.tokens, page, winner, answers);
+    const auto worst = static_cast<std::size_t>(std::min_element(answers.begin(), answers.end()) - answers.begin());
+    const ConstMatrix remembered = model.probes.tokens.view().middle_rows(worst, 1);
+    PageWorkspace w;
+    const auto fitted = [&](ConstMatrix memory, std::vector<float>& out) {
+        const CompressedPage made = compress_page({page, {}, 1, memory}, model, model.recipe, w);
+        EXPECT_EQ(made.representatives.rows(), 5U);
+        nearest(model.probes.tokens, made.representatives, winner, out);
+    };
+    fitted({}, plain);
+    fitted(remembered, told);
+    EXPECT_GT(told[worst], plain[worst] + 0.05F);
+    // What is weaker than the page's own answers changes nothing, and neither do other representatives heed it.
+    Matrix weak(1, d);
+    add_scaled(0.01F, remembered.row(0), weak.row(0), d);
+    fitted(weak, told);
+    EXPECT_LE(std::abs(told[worst] - plain[worst]), answers[worst] < 0.01F ? 0.1F : 0.0F);
+    model.recipe.representative = "kmeans";
+    model.recipe.anchors = "kcenter";
+    fitted({}, plain);
+    fitted(remembered, told);
+    EXPECT_EQ(told, plain);
 }
 
 TEST(Fitted, UnitNormIsUnit) {

@@ -35,6 +35,7 @@ void print_json(const ExplainReport& r) {
                               {"effective_rank", r.effective_rank},
                               {"redundancy", r.redundancy},
                               {"reasoned", r.reasoned},
+                              {"remembered", r.remembered},
                               {"prototypes", r.prototypes},
                               {"anchor_coverage", r.anchor_coverage},
                               {"full_response", r.full_response},
@@ -50,6 +51,7 @@ void print_text(const ExplainReport& r) {
     fmt::print("  recipe          {}\n", describe(r.recipe));
     fmt::print("  effective rank  {:.1f}, redundancy {:.1f} vectors a direction\n", r.effective_rank, r.redundancy);
     if (r.prototypes > 0) {
+        if (r.remembered > 0) fmt::print("  remembers       {} tokens of judged queries\n", r.remembered);
         if (r.reasoned > 0)
             fmt::print("  anchors         {} by the rule, {} filled in\n", r.reasoned, r.kept - r.reasoned);
         fmt::print("  coverage        {:.4f} of {} prototypes' weight\n", r.anchor_coverage, r.prototypes);

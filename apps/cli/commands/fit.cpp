@@ -23,8 +23,13 @@ struct FitFlags {
     std::string anchors, fill, representative;
     double keep = 0, learning_rate = 0, align = 0, sharpen = 0;
     std::size_t epochs = 0;
-    bool no_compare = false;
+    bool no_compare = false, no_memory = false;
 };
+
+nlohmann::json to_json(const FitLabelGain& g) {
+    return {{"queries", g.queries}, {"full_ndcg5", g.full_ndcg}, {"ndcg5", g.ndcg}, {"standard_error", g.error},
+            {"flips", g.flips},     {"strength", g.strength},    {"kept", g.kept}};
+}
 
 nlohmann::json to_json(const FitReport& r, const std::string& output) {
     nlohmann::json j{{"model", output},
@@ -57,31 +62,42 @@ nlohmann::json to_json(const FitReport& r, const std::string& output) {
         j["candidates"].push_back(
             {{"name", c.name}, {"ndcg5", c.ndcg}, {"flips", c.flips}, {"error", c.error}, {"chosen", c.chosen}});
     }
-    if (r.alignment.queries > 0)
-        j["alignment"] = {{"queries", r.alignment.queries}, {"full_ndcg5", r.alignment.full_ndcg},
-                          {"ndcg5", r.alignment.ndcg},      {"standard_error", r.alignment.error},
-                          {"flips", r.alignment.flips},     {"length_power", r.alignment.length_power},
-                          {"kept", r.alignment.kept}};
+    if (r.memory.queries > 0) {
+        j["memory"] = to_json(r.memory);
+        j["memory"]["pages"] = r.memory.pages;
+    }
+    if (r.alignment.queries > 0) {
+        j["alignment"] = to_json(r.alignment);
+        j["alignment"]["length_power"] = r.alignment.length_power;
+    }
     if (!r.settings.empty()) j["settings"] = nlohmann::json::parse(r.settings);
     j["provenance"] = nlohmann::json::parse(r.provenance);
     return j;
 }
 
-void print(const FitAlignment& a) {
-    fmt::print("  {} judged queries, cross-validated on the full index: ", a.queries);
-    if (!a.kept && a.flips == 0) {
-        fmt::print("aligning pages with them gains nothing; left out\n");
-        return;
+// `what` is done with the judged queries.
+void print(const FitLabelGain& g, const char* what) {
+    fmt::print("    {}: ", what);
+    if (!g.kept && g.flips == 0) {
+        fmt::print("gains nothing; left out\n");
+    } else if (!g.kept) {
+        fmt::print("changes nDCG@5 by {:+.4f} +- {:.4f}; left out\n", g.ndcg - g.full_ndcg, g.error);
+    } else {
+        fmt::print("nDCG@5 {:.4f} instead of {:.4f} (+- {:.4f}), {:.2f}% of pairs change their order\n", g.ndcg,
+                   g.full_ndcg, g.error, g.flips * 100);
     }
-    if (!a.kept) {
-        fmt::print("aligning pages with them changes nDCG@5 by {:+.4f} +- {:.4f}; left out\n", a.ndcg - a.full_ndcg,
-                   a.error);
-        return;
+}
+
+void print_labels(const FitReport& r) {
+    if (r.alignment.queries == 0) return;
+    fmt::print("  {} judged queries, cross-validated on the full index (--align 0 leaves the order to it):\n",
+               r.alignment.queries);
+    if (r.memory.kept) {
+        print(r.memory, fmt::format("{} pages remember what they were asked", r.memory.pages).c_str());
+    } else if (r.memory.queries > 0) {
+        print(r.memory, "pages that remember what they were asked");
     }
-    fmt::print("pages aligned with them have nDCG@5 {:.4f} instead of {:.4f} (+- {:.4f}),\n", a.ndcg, a.full_ndcg,
-               a.error);
-    fmt::print("    {:.2f}% of pairs change their order; --align 0 leaves the order to the full index\n",
-               a.flips * 100);
+    print(r.alignment, "all pages aligned with them");
 }
 
 void print(const FitReport& r, const std::string& output) {
@@ -104,7 +120,7 @@ void print(const FitReport& r, const std::string& output) {
         }
     }
     if (!r.fell_back.empty()) fmt::print("  {}\n", r.fell_back);
-    if (r.alignment.queries > 0) print(r.alignment);
+    print_labels(r);
     fmt::print("  {:.2f} s: loading {:.2f}, bank {:.2f}, mining {:.2f}, clusters {:.2f}, training {:.2f}\n",
                r.seconds_total, r.seconds_loading, r.seconds_bank, r.seconds_mining, r.seconds_clusters,
                r.seconds_training);
@@ -150,6 +166,7 @@ void run(FitFlags& o, const CLI::App& command) {
     o.fit.evaluation_documents = o.evaluation;
     o.fit.cache = o.cache;
     o.fit.compare = !o.no_compare;
+    o.fit.remember = !o.no_memory;
     o.fit.cluster = cluster();
     o.fit.threads = cluster_threads(o.common.threads);
     const bool leads = o.fit.cluster == nullptr || o.fit.cluster->leads();
@@ -202,6 +219,7 @@ void register_fit(CLI::App& app) {
     command->add_option("--align", o->align,
                         "Let judgements change the order of at most this share of pairs; 0: of none\n"
                         "(0.005 with the default preset, 0 with the others)");
+    command->add_flag("--no-memory", o->no_memory, "Pages do not remember what judged queries asked of them");
     command->add_flag("--unit-norm", o->fit.unit_norm, "Fit for engines that only know cosine");
     command->add_flag("--no-compare", o->no_compare, "Keep the result even where a fixed representative is better");
     command->footer(

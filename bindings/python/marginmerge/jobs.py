@@ -28,6 +28,7 @@ def fit(
     unit_norm: bool = False,
     align: float | None = None,
     sharpen: float | None = None,
+    remember: bool = True,
     no_labels: bool = False,
     compare: bool = True,
     hold_out: float = 0.0,
@@ -53,6 +54,7 @@ def fit(
         keep: share of vectors to fit for (0.05).
         unit_norm: fit for engines that only know cosine.
         align: let `qrels` change the order of at most this share of pairs; 0: of none (0.005 with the default preset).
+        remember: whether pages may remember what the queries of `qrels` asked of them, within what `align` allows.
         sharpen: lift unusually strong answers by this part of what makes them unusual; 0: aim at the full index alone
             (0.5 with the default preset).
         no_labels: ignore `qrels`.
@@ -69,7 +71,7 @@ def fit(
         name = os.path.splitext(os.path.basename(os.fspath(documents)))[0]
     options = given(
         preset=preset, keep=keep, anchors=anchors, fill=fill, representative=representative, unit_norm=unit_norm,
-        align=align, sharpen=sharpen, no_labels=no_labels, compare=compare, hold_out=hold_out, validation=validation,
+        align=align, sharpen=sharpen, remember=remember, no_labels=no_labels, compare=compare, hold_out=hold_out, validation=validation,
         epochs=epochs, learning_rate=learning_rate, prototypes=prototypes, probes=probes, seed=seed, name=name,
         threads=threads,
     )  # fmt: skip
@@ -117,7 +119,7 @@ def compress(
             interruption, and gives the bytes that `marginmerge compress` gives.
         preset: a whole recipe by name; `anchors`, `fill` and `representative` override its parts.
         unit_norm: scale representatives to unit norm, for engines that only know cosine.
-        align: False leaves out what the model learned from judgements about all pages alike.
+        align: False leaves out what the model learned from judgements.
         dtype: storage of the result, "f16" or "f32"; by default f16 in files and f32 in memory.
         ids, grids: as for `vectors`, when `documents` is a list.
 

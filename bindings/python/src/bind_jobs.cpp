@@ -166,6 +166,18 @@ py::list unpack(py::object self) {
     return out;
 }
 
+py::dict to_dict(const FitLabelGain& g) {
+    py::dict d;
+    d["queries"] = g.queries;
+    d["full_ndcg5"] = g.full_ndcg;
+    d["ndcg5"] = g.ndcg;
+    d["standard_error"] = g.error;
+    d["flips"] = g.flips;
+    d["strength"] = g.strength;
+    d["kept"] = g.kept;
+    return d;
+}
+
 py::dict to_dict(const FitReport& r) {
     py::dict d, seconds;
     d["documents"] = r.documents;
@@ -191,16 +203,13 @@ py::dict to_dict(const FitReport& r) {
         candidates.append(one);
     }
     d["candidates"] = candidates;
+    if (r.memory.queries > 0) {
+        d["memory"] = to_dict(r.memory);
+        d["memory"]["pages"] = r.memory.pages;
+    }
     if (r.alignment.queries > 0) {
-        py::dict alignment;
-        alignment["queries"] = r.alignment.queries;
-        alignment["full_ndcg5"] = r.alignment.full_ndcg;
-        alignment["ndcg5"] = r.alignment.ndcg;
-        alignment["standard_error"] = r.alignment.error;
-        alignment["flips"] = r.alignment.flips;
-        alignment["length_power"] = r.alignment.length_power;
-        alignment["kept"] = r.alignment.kept;
-        d["alignment"] = alignment;
+        d["alignment"] = to_dict(r.alignment);
+        d["alignment"]["length_power"] = r.alignment.length_power;
     }
     seconds["loading"] = r.seconds_loading;
     seconds["bank"] = r.seconds_bank;
@@ -240,6 +249,7 @@ py::tuple fit_model(const MultiVectorSet& documents, const MultiVectorSet* queri
     keywords.take("unit_norm", o.unit_norm);
     keywords.take("align", o.align);
     keywords.take("sharpen", o.sharpen);
+    keywords.take("remember", o.remember);
     keywords.take("compare", o.compare);
     keywords.take("hold_out", o.hold_out);
     keywords.take("validation", o.validation);

@@ -30,6 +30,7 @@ struct ExplainReport {
     std::size_t index = 0;  ///< position in the file
     std::size_t vectors = 0, dim = 0, kept = 0, prototypes = 0;
     double effective_rank = 0, redundancy = 0;
+    std::size_t remembered = 0;  ///< tokens of judged queries that the page was to answer as well
     std::size_t reasoned = 0;    ///< anchors chosen by the rule; the others were filled in
     double anchor_coverage = 0;  ///< F(A), 0 to 1; 0 without prototypes
     double full_response = 0;    ///< weighted mean of the prototypes' best responses, whole page

@@ -52,6 +52,7 @@ struct FitOptions {
     bool no_labels = false;                      ///< ignore judgements: the full index is the teacher
     std::optional<double> sharpen;               ///< how far `fitted` lifts unusually strong answers; 0: not at all
     std::optional<double> align;                 ///< most pairs (share) whose order judgements may change; 0: none
+    bool remember = true;                        ///< pages may remember what judged queries asked of them
     bool unit_norm = false;                      ///< fit for engines that only know cosine
     bool compare = true;                         ///< hold the result against the fixed representatives and fall back
     double hold_out = 0;                         ///< share of documents set aside for evaluation (the paper: 0.3)
@@ -73,15 +74,17 @@ struct FitCandidate {
     bool chosen = false;
 };
 
-/// What letting judgements change all pages alike does to the full index, in cross-validation over the judged queries.
-struct FitAlignment {
+/// What something learned from judgements does to the full index, in cross-validation over the judged queries.
+struct FitLabelGain {
     std::size_t queries = 0;  ///< judged ones it was learned from; 0: it was not tried
     double full_ndcg = 0;     ///< nDCG@5 of the full index on them
-    double ndcg = 0;          ///< with the alignment
+    double ndcg = 0;          ///< with what was learned
     double error = 0;         ///< standard error of the difference
     double flips = 0;         ///< pairs (relevant, drawn at random) that change their order
-    double length_power = 0;
-    bool kept = false;  ///< whether the gain was more than its standard error
+    double strength = 0;
+    double length_power = 0;  ///< of an alignment
+    std::size_t pages = 0;    ///< of a memory: those it knows something of
+    bool kept = false;        ///< whether the gain was more than its standard error
 };
 
 struct FitReport {
@@ -94,7 +97,8 @@ struct FitReport {
     bool resumed = false;
     double full_ndcg = 0;  ///< of the full index on the validation queries
     std::vector<FitCandidate> candidates;
-    FitAlignment alignment;
+    FitLabelGain memory;     ///< pages remember what they were asked
+    FitLabelGain alignment;  ///< all pages are changed alike
     std::string fell_back;   ///< empty, or why a fixed representative was kept
     std::string settings;    ///< JSON
     std::string provenance;  ///< JSON, as in the model file

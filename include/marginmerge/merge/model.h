@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -67,6 +68,19 @@ struct Alignment {
     bool empty() const { return change.empty() && length_power == 0; }
 };
 
+/// What judged queries asked of pages that are relevant to them: the tokens which such a page answers unusually well.
+/// `fitted` answers as if they were further vectors of that page, `strength` long. A page is known by its contents.
+struct Memory {
+    Matrix tokens;                      ///< [T,d]
+    std::vector<std::int64_t> pages;    ///< [m] ascending, see page_key in jobs/page_memory.h
+    std::vector<std::int64_t> offsets;  ///< [m+1] into entries
+    std::vector<std::int32_t> entries;  ///< rows of tokens
+    float strength = 0;
+    bool empty() const { return pages.empty() || strength == 0; }
+    /// Tokens of a page at their length; without rows where nothing is known of it.
+    Matrix of(std::int64_t page) const;
+};
+
 /// Everything `fit` learns and `compress` needs. Parts may be empty: fixed representatives need
 /// no network, Ward pooling needs nothing at all.
 struct Model {
@@ -76,6 +90,7 @@ struct Model {
     ProbeSet probes;
     FittedParts fitted;
     Alignment alignment;
+    Memory memory;
     Recipe recipe;           ///< what it was fitted for; flags override it
     std::string settings;    ///< JSON: recipe-specific fitted settings (ridge, steps, ...), may be empty
     std::string provenance;  ///< JSON: seeds, hashes, data, training curve

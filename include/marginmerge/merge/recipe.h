@@ -45,7 +45,7 @@ struct Recipe {
     Budget budget;
     MergeConstants constants;
     bool unit_norm = false;  ///< for engines that only know cosine
-    bool align = false;      ///< apply the model's alignment with judgements
+    bool align = false;      ///< apply what the model learned from judgements: alignment and memory
     std::uint64_t seed = 42;
 };
 
