@@ -65,6 +65,7 @@ void describe_model(const InspectOptions& options, InspectReport& report) {
     ModelReport m;
     m.prototypes = model.bank.size();
     m.probes = model.probes.tokens.rows();
+    m.remembering = model.memory.pages.size();
     m.dim = m.prototypes > 0        ? model.bank.prototypes.cols()
             : !model.probes.empty() ? model.probes.tokens.cols()
                                     : model.alignment.change.cols();

@@ -55,6 +55,7 @@ Json to_json(const std::string& path, const InspectReport& r) {
         out["dimensions"] = m.dim;
         out["prototypes"] = m.prototypes;
         out["probes"] = m.probes;
+        out["remembering"] = m.remembering;
         out["network"] = m.network;
         out["uses_grid"] = m.uses_grid;
         out["recipe"] = {{"preset", m.preset}, {"anchors", m.anchors},
@@ -105,6 +106,7 @@ void print_compressed(const CompressedReport& c) {
 void print_model(const ModelReport& m) {
     if (m.prototypes > 0) fmt::print("  {} prototypes, {} dimensions\n", m.prototypes, m.dim);
     if (m.probes > 0) fmt::print("  {} probes\n", m.probes);
+    if (m.remembering > 0) fmt::print("  remembers what judged queries asked of {} pages\n", m.remembering);
     fmt::print("  {}, coordinates {}\n", m.network ? "weighting network 15-32-16-1" : "no network",
                m.uses_grid ? "used" : "not used");
     fmt::print("  recipe: {}anchors {}, fill {}, representative {}, keep {}{}\n",

@@ -48,6 +48,7 @@ struct CompressedReport {
 
 struct ModelReport {
     std::size_t prototypes = 0, dim = 0, probes = 0;
+    std::size_t remembering = 0;  ///< pages of which it remembers what judged queries asked
     bool network = false;
     bool uses_grid = false;
     bool aligned = false;  ///< its recipe applies what judgements said about all pages alike
