@@ -42,7 +42,7 @@ void add_recipe_options(CLI::App& command, RecipeChoice& choice) {
         "Scale representatives to unit norm, for engines that only know cosine");
     command.add_flag_function(
         "--no-align", [&choice](std::int64_t) { choice.align = false; },
-        "Leave out what the model learned from judgements about all pages alike");
+        "Leave out what the model learned from judgements");
 }
 
 std::string describe(const Recipe& recipe) {

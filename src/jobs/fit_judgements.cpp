@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "core/clock.h"
+#include "core/parallel.h"
 #include "jobs/judged_queries.h"
 #include "learn/alignment.h"
 #include "learn/label_trial.h"
@@ -56,32 +58,50 @@ std::vector<const T*> addresses(const std::vector<T>& all) {
     return out;
 }
 
-// Reports a strength.
-void settle(const LabelTrial& trial, std::size_t best, bool kept, double most_flips, std::size_t queries,
-            FitLabelGain& report, nlohmann::json& provenance) {
-    report.queries = queries;
+// Strengths that gain most together while they change no more pairs than they may; 0 for what does not help.
+struct LabelChoice {
+    std::size_t memory = 0, alignment = 0;
+};
+
+LabelChoice choose(const LabelTrial& memory, const LabelTrial& alignment, double most_flips) {
+    const LabelTrial nothing({0});
+    LabelChoice best;
+    std::tie(best.memory, best.alignment) = best_together(memory, alignment, most_flips);
+    // What does not help leaves its pairs to the other.
+    if (!memory.helps(best.memory)) best = {0, best_together(nothing, alignment, most_flips).second};
+    if (alignment.helps(best.alignment)) return best;
+    const std::size_t alone = best_together(memory, nothing, most_flips).first;
+    return {memory.helps(alone) ? alone : best.memory, 0};
+}
+
+// Reports what was chosen, or where nothing was what came closest.
+void settle(const LabelTrial& trial, std::size_t chosen, double most_flips, FitLabelGain& report,
+            nlohmann::json& provenance) {
+    const std::size_t shown = chosen != 0 ? chosen : best_together(trial, LabelTrial({0}), most_flips).first;
+    report.queries = trial.queries();
     report.full_ndcg = trial.ndcg(0);
-    report.ndcg = trial.ndcg(best);
-    report.error = trial.standard_error(best);
-    report.flips = trial.flips(best);
-    report.strength = trial.strengths()[best];
-    report.kept = kept;
+    report.ndcg = trial.ndcg(shown);
+    report.error = trial.standard_error(shown);
+    report.flips = trial.flips(shown);
+    report.strength = trial.strengths()[shown];
+    report.kept = chosen != 0;
     provenance = {{"most_flips", most_flips},       {"queries", report.queries},      {"folds", trial_folds},
                   {"strength", report.strength},    {"full_ndcg5", report.full_ndcg}, {"ndcg5", report.ndcg},
                   {"standard_error", report.error}, {"flips", report.flips},          {"kept", report.kept}};
 }
 
-// What pages were asked before, at several lengths.
-LabelTrial try_memory(Queries queries, const MemorySettings& settings, std::size_t threads) {
-    std::vector<AskedQuery> asked;
-    for (const JudgedQuery* q : queries) asked.push_back(asked_of_pages(*q, settings));
+// What pages were asked before, at several lengths. Losses are those of an alignment.
+LabelTrial try_memory(Queries queries, const MemorySettings& settings, const AlignmentSettings& like) {
+    std::vector<AskedQuery> asked(queries.size());
+    parallel_for(queries.size(), like.threads,
+                 [&](std::size_t i) { asked[i] = asked_of_pages(*queries[i], settings); });
     const std::vector<const AskedQuery*> of = addresses(asked);
     LabelTrial trial({0, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9});
     for_folds(queries, [&](std::span<const std::size_t> seen, std::span<const std::size_t> unseen) {
         const Memory memory = learn_memory(chosen<AskedQuery>(of, seen), settings);
-        const double temperature = AlignmentSettings().temperature * score_spread(chosen<JudgedQuery>(queries, seen));
+        const double temperature = like.temperature * score_spread(chosen<JudgedQuery>(queries, seen));
         for (const auto& of_query :
-             judge_memory(chosen<JudgedQuery>(queries, unseen), memory, trial.strengths(), temperature, threads))
+             judge_memory(chosen<JudgedQuery>(queries, unseen), memory, trial.strengths(), temperature, like.threads))
             trial.add(of_query);
     });
     return trial;
@@ -107,6 +127,8 @@ void keep_memory(FitContext& context, const MemorySettings& settings) {
     FitLabelGain& report = context.report.memory;
     Memory& memory = context.model.memory;
     memory = learn_memory(addresses(asked), settings);
+    report.kept = !memory.empty();
+    if (!report.kept) return;
     memory.strength = static_cast<float>(report.strength);
     context.model.recipe.align = true;
     report.pages = memory.pages.size();
@@ -141,25 +163,18 @@ void fit_judgements(FitContext& context) {
     alignment.change = judged.front().tokens.cols() <= most_dimensions;
     const bool remembers =
         context.options.remember && representative_rule(context.model.recipe.representative).needs_probes;
-    const LabelTrial nothing({0});
-    const LabelTrial of_memory = remembers ? try_memory(queries, memory, alignment.threads) : nothing;
+    const LabelTrial of_memory = remembers ? try_memory(queries, memory, alignment) : LabelTrial({0});
     const LabelTrial of_alignment = try_alignment(queries, alignment);
-    auto [strength, share] = best_together(of_memory, of_alignment, most_flips);
-    const bool keeps_memory = of_memory.helps(strength);
-    if (!keeps_memory) share = best_together(nothing, of_alignment, most_flips).second;
+    LabelChoice chosen = choose(of_memory, of_alignment, most_flips);
     // What is asked for beyond the usual may be more than so few queries can teach.
-    if (!of_alignment.helps(share))
-        share = best_together(nothing, of_alignment,
-                              std::min(most_flips, usual_share) - (keeps_memory ? of_memory.flips(strength) : 0))
-                    .second;
+    if (chosen.memory + chosen.alignment == 0)
+        chosen = choose(of_memory, of_alignment, std::min(most_flips, usual_share));
 
-    if (remembers)
-        settle(of_memory, strength, keeps_memory, most_flips, judged.size(), context.report.memory,
-               context.provenance["memory"]);
-    settle(of_alignment, share, of_alignment.helps(share), most_flips, judged.size(), context.report.alignment,
-           context.provenance["alignment"]);
-    if (keeps_memory) keep_memory(context, memory);
-    if (context.report.alignment.kept) keep_alignment(context, queries, alignment, usual_length);
+    FitReport& report = context.report;
+    if (remembers) settle(of_memory, chosen.memory, most_flips, report.memory, context.provenance["memory"]);
+    settle(of_alignment, chosen.alignment, most_flips, report.alignment, context.provenance["alignment"]);
+    if (report.memory.kept) keep_memory(context, memory);
+    if (report.alignment.kept) keep_alignment(context, queries, alignment, usual_length);
     context.report.seconds_training += seconds_since(clock);
 }
 

@@ -106,6 +106,9 @@ JudgedQuery judged_query(const FitCorpus& corpus, std::size_t query, std::span<c
     return out;
 }
 
+// Where nearly every page is relevant there is nothing to compare with.
+bool comparable(const JudgedQuery& query) { return query.pages() >= query.contested + drawn_pages / 2; }
+
 }  // namespace
 
 std::vector<JudgedQuery> judged_queries(const FitContext& context) {
@@ -132,9 +135,8 @@ std::vector<JudgedQuery> judged_queries(const FitContext& context) {
         std::vector<JudgedQuery> judged(queries.size());
         parallel_for(queries.size(), context.options.threads,
                      [&](std::size_t i) { judged[i] = judged_query(corpus, queries[i], mined[i].top, documents); });
-        // Where nearly every page is relevant there is nothing to compare with.
-        for (JudgedQuery& query : judged)
-            if (query.pages() >= query.contested + drawn_pages / 2) all.push_back(std::move(query));
+        std::copy_if(std::move_iterator(judged.begin()), std::move_iterator(judged.end()), std::back_inserter(all),
+                     comparable);
     }
     return all;
 }
@@ -146,10 +148,13 @@ std::vector<AskedQuery> asked_queries(const FitContext& context, const MemorySet
     for (; count < refs.size() && tokens <= most; ++count)
         tokens += context.corpora[refs[count].corpus].queries.vectors_of(refs[count].query);
     refs.resize(count);
+    std::vector<std::vector<std::size_t>> documents;
+    for (const FitCorpus& corpus : context.corpora) documents.push_back(choose_documents(corpus, {}));
     std::vector<AskedQuery> asked(refs.size());
     parallel_for(refs.size(), context.options.threads, [&](std::size_t i) {
         const FitCorpus& corpus = context.corpora[refs[i].corpus];
-        asked[i] = asked_of_pages(judged_query(corpus, refs[i].query, {}, corpus.training_documents), settings);
+        const JudgedQuery query = judged_query(corpus, refs[i].query, {}, documents[refs[i].corpus]);
+        if (comparable(query)) asked[i] = asked_of_pages(query, settings);
     });
     return asked;
 }

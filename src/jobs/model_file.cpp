@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include <fmt/ranges.h>
@@ -232,14 +233,18 @@ void load_alignment(const SafetensorsFile& file, Alignment& alignment) {
     alignment.usual_length = length[1];
 }
 
-// Offsets that begin with 0, rise and end with the entries.
+// Offsets that begin with 0, rise and end with the entries; no page has more of them than there are tokens.
 void check_memory_offsets(const SafetensorsFile& file, const Memory& memory) {
     bool sound =
         memory.offsets.front() == 0 && memory.offsets.back() == static_cast<std::int64_t>(memory.entries.size());
-    for (std::size_t i = 1; i < memory.offsets.size(); ++i) sound = sound && memory.offsets[i] >= memory.offsets[i - 1];
+    const auto most = static_cast<std::int64_t>(memory.tokens.rows());
+    for (std::size_t i = 1; i < memory.offsets.size(); ++i)
+        sound =
+            sound && memory.offsets[i] >= memory.offsets[i - 1] && memory.offsets[i] - memory.offsets[i - 1] <= most;
     if (!sound)
-        fail(ErrorCode::corrupt, "{}: tensor 'memory_offsets': expected numbers that rise from 0 to {}, found others",
-             file.path(), memory.entries.size());
+        fail(ErrorCode::corrupt,
+             "{}: tensor 'memory_offsets': expected numbers that rise from 0 to {} by at most {}, found others",
+             file.path(), memory.entries.size(), most);
 }
 
 void load_memory(const SafetensorsFile& file, std::size_t dim, Memory& memory) {

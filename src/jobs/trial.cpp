@@ -5,6 +5,7 @@
 
 #include "core/parallel.h"
 #include "core/random.h"
+#include "jobs/page_memory.h"
 #include "kernels/convert.h"
 #include "merge/construct.h"
 #include "merge/registry.h"
@@ -93,6 +94,7 @@ MakePage recipe_pages(const MultiVectorSet& documents, const Model& model, const
     struct Worker {
         PageWorkspace workspace;
         CompressedPage page;
+        PageMemory memory;
         Matrix vectors;
     };
     const auto workers = std::make_shared<std::vector<Worker>>(resolve_threads(threads));
@@ -101,7 +103,8 @@ MakePage recipe_pages(const MultiVectorSet& documents, const Model& model, const
         const VectorsView stored = documents.vectors(p);
         w.vectors.reshape(stored.rows, stored.dim);
         to_float(stored, w.vectors.data());
-        compress_page({w.vectors, documents.grid(p), mix_seed(recipe.seed, p)}, model, recipe, w.workspace, w.page);
+        compress_page({w.vectors, documents.grid(p), mix_seed(recipe.seed, p), w.memory.of(stored, model, recipe)},
+                      model, recipe, w.workspace, w.page);
         out.reshape(w.page.representatives.rows(), w.page.representatives.cols());
         std::copy_n(w.page.representatives.data(), w.page.representatives.size(), out.data());
     };

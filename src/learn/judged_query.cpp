@@ -46,6 +46,7 @@ double listwise(const JudgedQuery& query, std::span<const double> scores, double
         sum += chance[i];
         aimed += gain_of(query.grades[i]) / gains * x;
     }
+    if (slope.empty()) return std::log(sum) - aimed;
     for (std::size_t i = 0; i < n; ++i) slope[i] += (chance[i] / sum - gain_of(query.grades[i]) / gains) / temperature;
     return std::log(sum) - aimed;
 }
@@ -59,9 +60,8 @@ RankingEffect ranking_effect(const JudgedQuery& query, std::span<const double> s
     }
     relevance.all_grades = relevance.grades;
     RankingEffect effect;
-    std::vector<double> slope(query.pages());
     const std::vector<float> ranked(scores.begin(), scores.begin() + static_cast<std::ptrdiff_t>(query.contested));
-    effect.loss = listwise(query, scores, temperature, slope);
+    effect.loss = listwise(query, scores, temperature, {});
     effect.ndcg = ndcg(rank_pages(ranked, 5), relevance, 5);
     for (const std::size_t p : relevance.positions) {
         for (std::size_t i = query.contested; i < query.pages(); ++i) {

@@ -31,7 +31,7 @@ std::vector<std::int32_t> token_of_answers(const JudgedQuery& query);
 double score_spread(std::span<const JudgedQuery* const> queries);
 
 /// Cross-entropy between gains and softmax(score / temperature) over the contested pages; its derivative by their
-/// scores is added to `slope`.
+/// scores is added to `slope` unless that is empty.
 double listwise(const JudgedQuery& query, std::span<const double> scores, double temperature, std::span<double> slope);
 
 /// What other scores do to the ranking of one query.

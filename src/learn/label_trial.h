@@ -15,6 +15,7 @@ class LabelTrial {
 public:
     explicit LabelTrial(std::vector<double> strengths);
 
+    std::size_t queries() const { return ndcg_.front().size(); }
     std::span<const double> strengths() const { return strengths_; }
     /// One query's effects, one for each strength.
     void add(std::span<const RankingEffect> of_query);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <tuple>
 
 #include "core/parallel.h"
@@ -35,7 +34,7 @@ UsualAnswer usual_answer(const Matrix& responses, std::size_t first, std::size_t
     return out;
 }
 
-// One thing that was asked of a page, by the number of its token among those of all queries.
+// One thing that was asked of a page: the query and the row of its token.
 struct AskedEntry {
     std::int64_t page;
     float unusual;
@@ -124,9 +123,11 @@ std::vector<std::vector<RankingEffect>> judge_memory(std::span<const JudgedQuery
             const Matrix rows = memory.of(query.keys[p]);
             if (rows.rows() == 0) continue;
             nearest(query.tokens, rows, winner, remembered);
-            for (std::size_t s = 0; s < strengths.size(); ++s)
+            for (std::size_t s = 0; s < strengths.size(); ++s) {
+                if (strengths[s] == 0) continue;
                 for (std::size_t i = 0; i < t; ++i)
                     scores[s][p] += std::max(0.0, strengths[s] * remembered[i] - responses(p, i));
+            }
         }
         for (const auto& of_strength : scores) effects[q].push_back(ranking_effect(query, of_strength, temperature));
     });

@@ -11,12 +11,15 @@
 #include "io/atomic_file.h"
 #include "io/multi_vector_file.h"
 #include "jobs/page_memory.h"
+#include "jobs/trial.h"
 #include "kernels/convert.h"
 #include "kernels/maxsim.h"
 #include "kernels/products.h"
 #include "marginmerge/core/error.h"
 #include "marginmerge/jobs/compress.h"
+#include "marginmerge/jobs/explain.h"
 #include "marginmerge/jobs/model_file.h"
+#include "support/compress_case.h"
 #include "support/made_files.h"
 #include "support/temporary_directory.h"
 
@@ -242,7 +245,6 @@ TEST(Fit, PagesRememberWhatJudgedQueriesAskedWhereThatHelps) {
     EXPECT_EQ(report.memory.queries, 180U);
     ASSERT_TRUE(report.memory.kept);
     EXPECT_GT(report.memory.ndcg, report.memory.full_ndcg + report.memory.error);
-    EXPECT_LE(report.memory.flips + report.alignment.flips, 0.5);
     const Model model = load_model(corpus.options.output);
     EXPECT_TRUE(model.recipe.align);
     EXPECT_EQ(model.memory.pages.size(), report.memory.pages);
@@ -283,8 +285,33 @@ TEST(Fit, PagesRememberWhatJudgedQueriesAskedWhereThatHelps) {
         }
     }
     EXPECT_GT(known, plain * 1.05);
+    // Explanations count what a page remembers.
+    std::size_t remembered = 0;
+    for (std::size_t p = 0; p < docs.size(); ++p) {
+        ExplainOptions options;
+        options.documents = corpus.folder / "docs.safetensors";
+        options.document = docs.id(p);
+        options.model = corpus.options.output;
+        remembered += explain(options).remembered;
+    }
+    EXPECT_EQ(remembered, model.memory.entries.size());
+    // Trials see the pages that compress writes.
+    const MakePage make = recipe_pages(docs, model, model.recipe, 1);
+    for (std::size_t p = 0; p < docs.size(); ++p) {
+        Matrix page;
+        make(p, 0, page);
+        EXPECT_LT(test::largest_gap(page, to_float(with.vectors(p))), 2e-3) << p;
+    }
     EXPECT_NEAR(precise, known, 1e-3 * known);
 
+    // Both share the pairs that may change.
+    for (const double most : {0.01, 0.03, 0.1}) {
+        corpus.options.align = most;
+        const FitReport limited = fit(corpus.options);
+        EXPECT_LE(
+            (limited.memory.kept ? limited.memory.flips : 0) + (limited.alignment.kept ? limited.alignment.flips : 0),
+            most);
+    }
     corpus.options.remember = false;
     EXPECT_EQ(fit(corpus.options).memory.queries, 0U);
     EXPECT_TRUE(load_model(corpus.options.output).memory.empty());
@@ -315,8 +342,10 @@ TEST(Fit, JudgementsThatTeachNothingAreLeftOut) {
     for (std::size_t q = 0; q < 60; ++q)
         qrels += "q" + std::to_string(q) + "\tdoc" + std::to_string(random.below(120)) + "\t1\n";
     write_text_file(corpus.folder / "train_qrels.tsv", qrels);
+    corpus.options.compare = false;
     const FitReport report = fit(corpus.options);
     EXPECT_EQ(report.alignment.queries, 60U);
+    EXPECT_EQ(report.memory.queries, 60U);
     EXPECT_FALSE(report.alignment.kept);
     EXPECT_FALSE(report.memory.kept);
     EXPECT_FALSE(load_model(corpus.options.output).recipe.align);

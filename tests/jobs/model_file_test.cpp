@@ -219,6 +219,7 @@ TEST(ModelFile, AMemoryMustBeInOrder) {
     expect("memory_offsets", {.pages = {}, .offsets = {0}});
     expect("memory_offsets", {.offsets = {1, 1, 3}});
     expect("memory_offsets", {.offsets = {0, 4, 3}});
+    expect("at most 2", {.offsets = {0, 0, 3}});  // more than there are tokens
     expect("memory_offsets", {.offsets = {0, -1, 3}});
     expect("memory_offsets", {.offsets = {0, 1, 9000000000000000000}});
     expect("memory_entries", {.entries = {1, 0, 2}});

@@ -109,6 +109,21 @@ TEST(Memory, IsBounded) {
     EXPECT_EQ(learn_memory(addresses_of(all), settings).entries.size(), 3U);  // the first three queries
 }
 
+TEST(Memory, OfNoStrengthChangesNothing) {
+    Random random(12);
+    const Matrix tokens = random_units(2, random);
+    const std::vector<AskedQuery> before{asked_of_pages(asked(7, tokens, 0.6f, 13), {})};
+    const Memory memory = learn_memory(addresses_of(before), {});
+    JudgedQuery again = asked(7, tokens, -0.6f, 14);  // now the page would rather not answer
+    again.scores[0] = again.scores[1] - 0.05f;        // and is just behind another
+    const JudgedQuery* queries[] = {&again};
+    const double strengths[] = {0, 0.1};
+    const auto effects = judge_memory(queries, memory, strengths, 0.1, 1);
+    const auto as_it_is = ranking_effect(again, std::vector<double>(again.scores.begin(), again.scores.end()), 0.1);
+    EXPECT_EQ(effects[0][0].loss, as_it_is.loss);
+    EXPECT_LT(effects[0][1].loss, as_it_is.loss);
+}
+
 TEST(Memory, RaisesTheScoreOfAPageThatIsAskedTheSameAgain) {
     Random random(9);
     const Matrix tokens = random_units(2, random);

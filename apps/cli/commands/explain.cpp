@@ -50,8 +50,8 @@ void print_text(const ExplainReport& r) {
     fmt::print("document '{}': {} vectors of {} dimensions -> {}\n", r.document, r.vectors, r.dim, r.kept);
     fmt::print("  recipe          {}\n", describe(r.recipe));
     fmt::print("  effective rank  {:.1f}, redundancy {:.1f} vectors a direction\n", r.effective_rank, r.redundancy);
+    if (r.remembered > 0) fmt::print("  remembers       {} tokens of judged queries\n", r.remembered);
     if (r.prototypes > 0) {
-        if (r.remembered > 0) fmt::print("  remembers       {} tokens of judged queries\n", r.remembered);
         if (r.reasoned > 0)
             fmt::print("  anchors         {} by the rule, {} filled in\n", r.reasoned, r.kept - r.reasoned);
         fmt::print("  coverage        {:.4f} of {} prototypes' weight\n", r.anchor_coverage, r.prototypes);

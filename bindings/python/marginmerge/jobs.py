@@ -71,9 +71,9 @@ def fit(
         name = os.path.splitext(os.path.basename(os.fspath(documents)))[0]
     options = given(
         preset=preset, keep=keep, anchors=anchors, fill=fill, representative=representative, unit_norm=unit_norm,
-        align=align, sharpen=sharpen, remember=remember, no_labels=no_labels, compare=compare, hold_out=hold_out, validation=validation,
-        epochs=epochs, learning_rate=learning_rate, prototypes=prototypes, probes=probes, seed=seed, name=name,
-        threads=threads,
+        align=align, sharpen=sharpen, remember=remember, no_labels=no_labels, compare=compare, hold_out=hold_out,
+        validation=validation, epochs=epochs, learning_rate=learning_rate, prototypes=prototypes, probes=probes,
+        seed=seed, name=name, threads=threads,
     )  # fmt: skip
     if output is not None:
         model, figures = _core.fit(source, wanted, labels, output, options, progress)

@@ -77,7 +77,21 @@ def test_alignment_can_be_left_out(corpus, tmp_path):
     without = marginmerge.compress(corpus.pages, model, keep=0.1, align=False)
     assert np.array_equal(without.vectors, marginmerge.compress(corpus.pages, plain, keep=0.1).vectors)
     changed = not np.array_equal(without.vectors, marginmerge.compress(corpus.pages, model, keep=0.1).vectors)
-    assert changed == report.get("alignment", {"kept": False})["kept"]
+    assert changed == any(report.get(part, {"kept": False})["kept"] for part in ("alignment", "memory"))
+
+
+def test_pages_need_not_remember():
+    rng = np.random.default_rng(5)
+    pages = [rng.normal(size=(20, 16)).astype(np.float32) for _ in range(150)]
+    pages = [p / np.linalg.norm(p, axis=1, keepdims=True) for p in pages]
+    queries = [pages[q % 50][:3] for q in range(100)]
+    judged = {str(q): {str(q % 50): 1} for q in range(100)}
+    report = {}
+    marginmerge.fit(pages, queries, judged, align=0.5, compare=False, report=report)
+    assert report["memory"]["queries"] == 100
+    report = {}
+    marginmerge.fit(pages, queries, judged, align=0.5, compare=False, remember=False, report=report)
+    assert "memory" not in report and report["alignment"]["queries"] == 100
 
 
 def test_unit_norm(corpus):

@@ -81,7 +81,7 @@ struct FitLabelGain {
     double ndcg = 0;          ///< with what was learned
     double error = 0;         ///< standard error of the difference
     double flips = 0;         ///< pairs (relevant, drawn at random) that change their order
-    double strength = 0;
+    double strength = 0;      ///< how long what is remembered counts; which share of the alignment
     double length_power = 0;  ///< of an alignment
     std::size_t pages = 0;    ///< of a memory: those it knows something of
     bool kept = false;        ///< whether the gain was more than its standard error

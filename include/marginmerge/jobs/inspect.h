@@ -51,7 +51,7 @@ struct ModelReport {
     std::size_t remembering = 0;  ///< pages of which it remembers what judged queries asked
     bool network = false;
     bool uses_grid = false;
-    bool aligned = false;  ///< its recipe applies what judgements said about all pages alike
+    bool aligned = false;  ///< its recipe applies what it learned from judgements
     std::string preset, anchors, fill, representative;
     double keep = 0;
     std::string settings, provenance;  ///< JSON texts, may be empty

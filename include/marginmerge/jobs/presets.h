@@ -38,7 +38,7 @@ struct RecipeChoice {
     std::optional<std::size_t> vectors;  ///< a fixed count a page instead
     bool balance = false;                ///< the share is that of all pages together (Budget::balanced)
     std::optional<bool> unit_norm;
-    std::optional<bool> align;  ///< whether the model's alignment with judgements is applied
+    std::optional<bool> align;  ///< whether what the model learned from judgements is applied
     std::optional<std::uint64_t> seed;
 };
 
