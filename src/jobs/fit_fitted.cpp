@@ -28,6 +28,7 @@ constexpr std::size_t trial_documents = 160;  // pages on which it is judged
 constexpr std::size_t final_sample = 256;
 constexpr double ridge_without_queries = 0.01;
 constexpr std::array ridges = {0.0015, 0.004, 0.012};
+constexpr double ridge_tolerance = 0.02;    // so much more error than the best may a firmer ridge have
 constexpr std::size_t answer_sample = 600;  // pages among which the answers to each query are looked up
 constexpr std::size_t answer_pages = 4;     // the best of them for a query
 constexpr std::size_t trial_mapped = 2500;  // corpus vectors among a trial's probes
@@ -320,12 +321,13 @@ void fit_fitted(FitContext& context) {
     Trials trials(context, queries);
     const auto figures = trials.fitted(learning, answers);
     const bool unit = context.model.recipe.unit_norm;
-    // By the error of scores: it moves less by chance than the flips of so few pages.
-    std::size_t best = 0;
-    for (std::size_t r = 1; r < figures.size(); ++r) {
-        const auto of = [&](std::size_t i) { return unit ? figures[i].second.error : figures[i].first.error; };
-        if (of(r) < of(best)) best = r;
-    }
+    // By the error of scores: it moves less by chance than the flips of so few pages. The firmest ridge of those that
+    // err about as little as the best: it keeps strong answers better.
+    const auto error_of = [&](std::size_t r) { return unit ? figures[r].second.error : figures[r].first.error; };
+    double least = error_of(0);
+    for (std::size_t r = 1; r < figures.size(); ++r) least = std::min(least, error_of(r));
+    std::size_t best = figures.size() - 1;
+    while (error_of(best) > (1 + ridge_tolerance) * least) --best;
     learning.settings.ridge = ridges[best];
 
     auto& rows = context.report.candidates;
