@@ -15,6 +15,7 @@ namespace marginmerge {
 namespace {
 
 constexpr double usual_share = 0.005;  // of pairs may change their order with the default preset
+constexpr double memory_pays = 2;      // nDCG@5 for the share of pairs: on compressed pages it changes more of them
 constexpr std::size_t trial_folds = 5;
 constexpr std::size_t least_judged = 20;      // queries
 constexpr std::size_t most_dimensions = 512;  // of a change
@@ -65,13 +66,14 @@ struct LabelChoice {
 
 LabelChoice choose(const LabelTrial& memory, const LabelTrial& alignment, double most_flips) {
     const LabelTrial nothing({0});
+    const auto keeps = [&](std::size_t i) { return memory.helps(i) && memory.pays(i, memory_pays); };
     LabelChoice best;
     std::tie(best.memory, best.alignment) = best_together(memory, alignment, most_flips);
     // What does not help leaves its pairs to the other.
-    if (!memory.helps(best.memory)) best = {0, best_together(nothing, alignment, most_flips).second};
+    if (!keeps(best.memory)) best = {0, best_together(nothing, alignment, most_flips).second};
     if (alignment.helps(best.alignment)) return best;
     const std::size_t alone = best_together(memory, nothing, most_flips).first;
-    return {memory.helps(alone) ? alone : best.memory, 0};
+    return {keeps(alone) ? alone : best.memory, 0};
 }
 
 // Reports what was chosen, or where nothing was what came closest.

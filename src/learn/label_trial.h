@@ -23,6 +23,9 @@ public:
     /// Whether nDCG@5 gains more than its standard error.
     bool helps(std::size_t i) const { return i != 0 && ndcg(i) - ndcg(0) > standard_error(i); }
 
+    /// Whether it gains at least so much nDCG@5 for the share of pairs it changes.
+    bool pays(std::size_t i, double least) const { return ndcg(i) - ndcg(0) >= least * flips(i); }
+
     double gain(std::size_t i) const { return loss_[0] - loss_[i]; }  ///< by how much the sum of losses falls
     double ndcg(std::size_t i) const;
     double flips(std::size_t i) const;           ///< share of pairs (relevant, drawn at random) in another order

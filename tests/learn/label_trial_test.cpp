@@ -40,6 +40,10 @@ TEST(LabelTrial, HelpsWhenTheGainIsMoreThanItsStandardError) {
     EXPECT_TRUE(trial.helps(1));
     EXPECT_FALSE(trial.helps(2));
     EXPECT_FALSE(trial.helps(0));
+    LabelTrial dear({0, 1});
+    dear.add(std::vector<RankingEffect>{{0, 0.5, 0, 100}, {0, 0.52, 1, 100}});  // .02 for 1% of the pairs
+    EXPECT_TRUE(dear.pays(1, 1.99));
+    EXPECT_FALSE(dear.pays(1, 2.01));
 }
 
 TEST(LabelTrial, TwoThingsShareThePairsThatMayChange) {
