@@ -94,6 +94,7 @@ Memory learn_memory(std::span<const AskedQuery* const> queries, const MemorySett
     memory.offsets.push_back(static_cast<std::int64_t>(kept.size()));
     // Only tokens that are remembered for some page are stored, in the order of their queries.
     std::vector<std::pair<std::uint32_t, std::uint32_t>> used;
+    used.reserve(kept.size());
     for (const AskedEntry& e : kept) used.emplace_back(e.query, e.token);
     std::sort(used.begin(), used.end());
     used.erase(std::unique(used.begin(), used.end()), used.end());
