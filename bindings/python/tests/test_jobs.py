@@ -224,7 +224,7 @@ def test_progress_and_cancelling(corpus):
 
 def test_other_threads_run_meanwhile(corpus):
     """The library works without the GIL: a Python thread keeps counting."""
-    big = [np.tile(page, (12, 1)) for page in corpus.pages]
+    big = [np.tile(page, (30, 1)) for page in corpus.pages]
     counted, stop = [0], threading.Event()
 
     def count():
