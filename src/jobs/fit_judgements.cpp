@@ -129,7 +129,7 @@ void keep_memory(FitContext& context, const MemorySettings& settings) {
     FitLabelGain& report = context.report.memory;
     Memory& memory = context.model.memory;
     memory = learn_memory(addresses(asked), settings);
-    report.kept = !memory.empty();
+    context.provenance["memory"]["kept"] = report.kept = !memory.empty();
     if (!report.kept) return;
     memory.strength = static_cast<float>(report.strength);
     context.model.recipe.align = true;

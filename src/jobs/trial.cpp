@@ -4,10 +4,8 @@
 #include <memory>
 
 #include "core/parallel.h"
-#include "core/random.h"
-#include "jobs/page_memory.h"
+#include "jobs/page_worker.h"
 #include "kernels/convert.h"
-#include "merge/construct.h"
 #include "merge/registry.h"
 
 namespace marginmerge {
@@ -91,22 +89,14 @@ std::vector<TrialScores> score_made_pages(std::size_t pages, const MakePage& mak
 
 MakePage recipe_pages(const MultiVectorSet& documents, const Model& model, const Recipe& recipe, std::size_t threads) {
     check_recipe(recipe, model);
-    struct Worker {
-        PageWorkspace workspace;
-        CompressedPage page;
-        PageMemory memory;
-        Matrix vectors;
-    };
-    const auto workers = std::make_shared<std::vector<Worker>>(resolve_threads(threads));
+    const auto workers = std::make_shared<std::vector<PageWorker>>(resolve_threads(threads));
     return [&documents, &model, &recipe, workers](std::size_t p, std::size_t worker, Matrix& out) {
-        Worker& w = (*workers)[worker];
-        const VectorsView stored = documents.vectors(p);
-        w.vectors.reshape(stored.rows, stored.dim);
-        to_float(stored, w.vectors.data());
-        compress_page({w.vectors, documents.grid(p), mix_seed(recipe.seed, p), w.memory.of(stored, model, recipe)},
-                      model, recipe, w.workspace, w.page);
-        out.reshape(w.page.representatives.rows(), w.page.representatives.cols());
-        std::copy_n(w.page.representatives.data(), w.page.representatives.size(), out.data());
+        const Matrix& made =
+            (*workers)[worker]
+                .compress(documents.vectors(p), documents.grid(p), p, model, recipe, "documents", documents.id(p))
+                .representatives;
+        out.reshape(made.rows(), made.cols());
+        std::copy_n(made.data(), made.size(), out.data());
     };
 }
 

@@ -84,7 +84,7 @@ struct FitLabelGain {
     double strength = 0;      ///< how long what is remembered counts; which share of the alignment
     double length_power = 0;  ///< of an alignment
     std::size_t pages = 0;    ///< of a memory: those it knows something of
-    bool kept = false;        ///< whether the gain was more than its standard error
+    bool kept = false;        ///< whether it is in the model: its gain was large enough
 };
 
 struct FitReport {
